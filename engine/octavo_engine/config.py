@@ -1,0 +1,55 @@
+"""How an engine is opened. Plain values, checked on construction of the engine; knows no model and no tensor."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """Settings of one engine.
+
+    Attributes:
+        device: "auto" or "cpu".
+        weights: layout of the weights: "auto", "bfloat16", "float32" or "int4".
+        kv_dtype: element type of the KV pages: "auto", "bfloat16" or "float32".
+        page_size: token positions of a page.
+        kv_pages: pages of the pool; None derives them from `kv_memory` or from the memory that is free.
+        kv_memory: bytes of the pool.
+        max_batch_tokens: token budget of one step.
+        max_running: sequences of one step.
+        max_context: positions of one sequence; None takes the model's own limit.
+        policy: order of admission: "fcfs" or "priority".
+        batch_invariant: True makes a sequence's arithmetic independent of its company, bit for bit.
+        threads: threads for computing; None takes all physical cores.
+        chat_template: used instead of the model's own.
+        seed: where requests without a seed draw theirs from.
+    """
+
+    device: str = "auto"
+    dtype: str = "auto"
+    weights: str = "auto"
+    kv_dtype: str = "auto"
+    page_size: int = 16
+    kv_pages: int | None = None
+    kv_memory: int | None = None
+    host_pages: int | None = None
+    page_store: str | os.PathLike[str] | None = None
+    page_store_bytes: int | None = None
+    max_batch_tokens: int = 2048
+    max_running: int = 64
+    max_context: int | None = None
+    policy: str = "priority"
+    preemption: str = "auto"
+    prefix_cache: bool = True
+    batch_invariant: bool | Literal["auto"] = "auto"
+    speculation: str = "auto"
+    draft_model: str | os.PathLike[str] | None = None
+    threads: int | None = None
+    chat_template: str | None = None
+    ttft_goal: float | None = None
+    tpot_goal: float | None = None
+    adapters: tuple[str, ...] = ()
+    seed: int | None = None

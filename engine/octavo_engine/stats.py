@@ -1,0 +1,100 @@
+"""What the engine tells about itself: statistics, sequences, integrity, load progress, devices. Immutable snapshots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from octavo_engine.request import Priority
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProgress:
+    """How far the loading of a model is: `done` of `total` in the unit of the stage (bytes, kernels)."""
+
+    stage: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """A device that can run models. Memory in bytes."""
+
+    name: str
+    kind: str
+    memory_total: int
+    memory_free: int
+    details: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """One look at the engine. Times in seconds, memory in bytes; percentiles over the last finished requests.
+
+    Attributes:
+        running: sequences in the batch; `waiting` and `swapped` are outside it.
+        steps: steps since the engine was opened.
+        pages: number of pages by state.
+        sharing: logical over physical pages, 1.0 where nothing is shared.
+        waste: empty slots over all slots of the pages in use.
+        joules_per_token: None where the device does not tell.
+    """
+
+    running: int
+    waiting: int
+    swapped: int
+    steps: int
+    tokens_per_second: float
+    queue_p50: float | None
+    queue_p99: float | None
+    ttft_p50: float | None
+    ttft_p99: float | None
+    tpot_p50: float | None
+    tpot_p99: float | None
+    e2e_p50: float | None
+    e2e_p99: float | None
+    prefix_hit_rate: float
+    preemptions: int
+    swaps: int
+    recomputes: int
+    evictions: int
+    copies_on_write: int
+    pages: dict[str, int]
+    sharing: float
+    waste: float
+    device_memory: int
+    host_memory: int
+    accepted_drafts: float | None
+    joules_per_token: float | None
+    kernel_backend: str
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceInfo:
+    """One sequence as it stands after a step. Counts in tokens and pages."""
+
+    id: str
+    owner: str
+    priority: Priority
+    state: str
+    waiting_for: str | None
+    prompt_tokens: int
+    computed_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    tokens_per_second: float
+    ttft: float | None
+    pages_private: int
+    pages_shared: int
+
+
+@dataclass(frozen=True, slots=True)
+class IntegrityReport:
+    """What a check of pool, page tables and sequences found. `problems` is empty when all is well."""
+
+    problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing is wrong."""
+        return not self.problems
