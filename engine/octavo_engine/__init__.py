@@ -1,0 +1,100 @@
+"""Octavo's inference engine: paged KV cache and continuous batching, inside the process.
+
+Importing this package loads neither torch nor numba nor transformers; `Engine.open` does.
+"""
+
+from octavo_engine.api import Engine, Handle, OnEvent, OnProgress, Tokenizer
+from octavo_engine.config import EngineConfig
+from octavo_engine.devices import devices
+from octavo_engine.errors import (
+    ContextOverflow,
+    EngineClosed,
+    EngineError,
+    GrammarError,
+    InvalidRequest,
+    LoadCancelled,
+    ModelLoadError,
+    OutOfMemory,
+    PromptTooLarge,
+    TemplateError,
+)
+from octavo_engine.events import (
+    Completion,
+    Delta,
+    Event,
+    Failed,
+    Finished,
+    Preempted,
+    Progress,
+    Resumed,
+    Started,
+    Timings,
+    TokenLogprob,
+    ToolCallDelta,
+    Usage,
+    Waiting,
+)
+from octavo_engine.fake_engine import FakeEngine
+from octavo_engine.inspection import inspect
+from octavo_engine.model_info import ModelInfo
+from octavo_engine.request import (
+    Choice,
+    Ebnf,
+    GenerationRequest,
+    JsonSchema,
+    Message,
+    Priority,
+    Regex,
+    SamplingParams,
+)
+from octavo_engine.stats import DeviceInfo, EngineStats, IntegrityReport, LoadProgress, SequenceInfo
+
+__all__ = [
+    "Choice",
+    "Completion",
+    "ContextOverflow",
+    "Delta",
+    "DeviceInfo",
+    "Ebnf",
+    "Engine",
+    "EngineClosed",
+    "EngineConfig",
+    "EngineError",
+    "EngineStats",
+    "Event",
+    "Failed",
+    "FakeEngine",
+    "Finished",
+    "GenerationRequest",
+    "GrammarError",
+    "Handle",
+    "IntegrityReport",
+    "InvalidRequest",
+    "JsonSchema",
+    "LoadCancelled",
+    "LoadProgress",
+    "Message",
+    "ModelInfo",
+    "ModelLoadError",
+    "OnEvent",
+    "OnProgress",
+    "OutOfMemory",
+    "Preempted",
+    "Priority",
+    "Progress",
+    "PromptTooLarge",
+    "Regex",
+    "Resumed",
+    "SamplingParams",
+    "SequenceInfo",
+    "Started",
+    "TemplateError",
+    "Timings",
+    "TokenLogprob",
+    "Tokenizer",
+    "ToolCallDelta",
+    "Usage",
+    "Waiting",
+    "devices",
+    "inspect",
+]

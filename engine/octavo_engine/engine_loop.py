@@ -1,0 +1,289 @@
+"""The continuous batcher: one thread that plans a step, runs it and hands out what it gave, until it is closed.
+
+Owns scheduler and runner. Others reach it through `add`, `wake`, `snapshot` and `close`; knows no text but the streams.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from octavo_engine.errors import EngineClosed, EngineError
+from octavo_engine.events import (
+    Delta,
+    Event,
+    Failed,
+    Finished,
+    FinishReason,
+    Preempted,
+    Progress,
+    Resumed,
+    Started,
+    Timings,
+    Usage,
+    Waiting,
+)
+from octavo_engine.handle import LocalHandle
+from octavo_engine.metrics import Metrics
+from octavo_engine.runner import Drawn, Runner
+from octavo_engine.scheduler import Plan, Row, Scheduler
+from octavo_engine.sequence import Sequence, SequenceState
+from octavo_engine.stop import append_token
+from octavo_engine.text_stream import TextStream
+
+_log = logging.getLogger(__name__)
+_STALL_SECONDS = 1.0
+_T = TypeVar("_T")
+
+
+@dataclass(eq=False, slots=True)
+class Live:
+    """A sequence that has not ended, with its handle and its text."""
+
+    sequence: Sequence
+    handle: LocalHandle
+    text: TextStream
+    announced: tuple[str, int] | None = None
+
+
+class EngineLoop:
+    """Runs steps on a thread of its own while there is something to run."""
+
+    def __init__(self, runner: Runner, scheduler: Scheduler, metrics: Metrics, *, context: int) -> None:
+        """Make a loop over `runner`; `context` is the number of positions that one sequence may have."""
+        self._runner = runner
+        self._metrics = metrics
+        self._context = context
+        self._inbox: deque[Live] = deque()
+        self._live: dict[str, Live] = {}
+        self._outbox: list[tuple[LocalHandle, Event]] = []
+        self._changed = threading.Condition(threading.RLock())
+        self._wishes = False
+        self._paused = False
+        self._closed = False
+        self._checked = True
+        self.scheduler = scheduler
+        self._thread = threading.Thread(target=self._run, name="octavo-engine", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def add(self, live: Live) -> None:
+        """Hand over a new sequence; any thread."""
+        with self._changed:
+            if self._closed:
+                live.handle.push(Failed(closed_error()))
+                return
+            self._inbox.append(live)
+            self._changed.notify_all()
+
+    def wake(self) -> None:
+        """Look at the handles' wishes before the next step; any thread."""
+        with self._changed:
+            self._wishes = True
+            self._changed.notify_all()
+
+    def set_paused(self, paused: bool) -> None:
+        """Stop stepping, or step again; any thread."""
+        with self._changed:
+            self._paused = paused
+            self._changed.notify_all()
+
+    def snapshot(self, look: Callable[[tuple[Live, ...]], _T]) -> _T:
+        """Call `look` with the live sequences between two steps' bookkeeping; any thread."""
+        with self._changed:
+            return look((*self._live.values(), *self._inbox))
+
+    def close(self) -> None:
+        """End every sequence with `EngineClosed` and the thread with it; any thread, idempotent."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread.ident is not None and threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        error = closed_error()
+        try:
+            while self._step():
+                pass
+        except BaseException as fault:
+            _log.exception("the engine thread died")
+            error = EngineClosed(f"The engine stopped with an internal error ({fault!r}); open the model again.")
+        finally:
+            with self._changed:
+                self._closed = True
+                ended = [*self._live.values(), *self._inbox]
+                self._live.clear()
+                self._inbox.clear()
+            self._flush()
+            for live in ended:
+                self.scheduler.remove(live.sequence)
+                if not live.handle.done():
+                    live.handle.push(Failed(error))
+            self._runner.close()
+
+    def _step(self) -> bool:
+        """Wait for work and do one step of it; False when the loop is to end."""
+        with self._changed:
+            self._changed.wait_for(self._has_work)
+            if self._closed:
+                return False
+            self._take_inbox()
+            self._grant_wishes()
+            plan = self.scheduler.plan() if not self._paused else Plan((), (), (), ())
+            self._announce(plan)
+        self._flush()
+        if plan.rows:
+            drawn = self._run_rows(plan.rows)
+            with self._changed:
+                self._apply(plan.rows, drawn)
+        with self._changed:
+            idle = not self._live and not self._inbox
+            if idle and not self._checked:
+                self._check()
+            elif not plan.rows and not plan.preempted and not plan.out_of_memory and not idle:
+                self._changed.wait(_STALL_SECONDS)
+            self._checked = idle
+        self._flush()
+        return True
+
+    def _has_work(self) -> bool:
+        if self._closed or self._inbox or self._wishes:
+            return True
+        return bool(self._live) and not self._paused
+
+    def _take_inbox(self) -> None:
+        while self._inbox:
+            live = self._inbox.popleft()
+            self._live[live.sequence.id] = live
+            self.scheduler.add(live.sequence)
+
+    def _grant_wishes(self) -> None:
+        self._wishes = False
+        for live in tuple(self._live.values()):
+            if live.handle.cancelled:
+                self._finish(live, "cancelled")
+            elif live.handle.priority is not None:
+                live.sequence.priority = live.handle.priority
+
+    def _announce(self, plan: Plan) -> None:
+        """Tell who entered, gave way, waits, or has to end for want of pages."""
+        for sequence in plan.out_of_memory:
+            self._finish(self._live[sequence.id], "memory")
+        for sequence in plan.preempted:
+            self._metrics.preemptions += 1
+            self._send(self._live[sequence.id], Preempted("recompute"))
+        for sequence in plan.admitted:
+            live = self._live[sequence.id]
+            if sequence.preempted:
+                self._metrics.recomputes += 1
+                self._send(live, Resumed())
+            elif sequence.admitted is None:
+                sequence.admitted = time.monotonic()
+                self._metrics.prompt_tokens += sequence.prompt_length
+                self._send(live, Started(sequence.id, sequence.index, sequence.seed, sequence.prompt_length, 0))
+        waiting = sorted(self.scheduler.waiting, key=self.scheduler.policy.key)
+        for position, sequence in enumerate(waiting, 1):
+            live = self._live[sequence.id]
+            reason = sequence.waiting_for or waiting[0].waiting_for or "the next step"
+            if live.announced != (reason, position):
+                live.announced = (reason, position)
+                self._send(live, Waiting(reason, position))
+        for live in self._live.values():
+            live.handle.state = live.sequence.state.value
+
+    def _run_rows(self, rows: tuple[Row, ...]) -> list[Drawn]:
+        """Run a step; an error in it ends the sequences in it and no others."""
+        try:
+            return self._runner.run(rows)
+        except Exception as fault:  # a fault of ours in one step must not end the other chats
+            _log.exception("a step failed")
+            error = EngineError(f"The engine failed while computing this answer ({fault!r}); ask again.")
+            return [error] * len(rows)
+
+    def _apply(self, rows: tuple[Row, ...], drawn: list[Drawn]) -> None:
+        now = time.monotonic()
+        tokens = 0
+        for row, token in zip(rows, drawn, strict=True):
+            live = self._live[row.sequence.id]
+            if isinstance(token, EngineError):
+                self._fail(live, token)
+                continue
+            again = row.samples and token is None
+            row.sequence.computed = row.stop - 1 if again else row.stop
+            if row.sequence.state is SequenceState.PREFILL:
+                self._send(live, Progress(row.sequence.computed, len(row.sequence.tokens)))
+            if token is not None:
+                tokens += 1
+                self._advance(live, token, now)
+        self._metrics.count_step(tokens)
+
+    def _advance(self, live: Live, token: int, now: float) -> None:
+        """Add a drawn token to its sequence and say so."""
+        sequence = live.sequence
+        sequence.state = SequenceState.RUNNING
+        live.handle.state = sequence.state.value
+        before = sequence.output_length
+        reason = append_token(sequence, token, context=self._context)
+        if sequence.output_length > before:
+            sequence.first_token = sequence.first_token or now
+            sequence.last_token = now
+            self._send(live, Delta(sequence.index, "text", live.text.push(token), (token,)))
+        if reason is not None:
+            self._finish(live, reason)
+
+    def _finish(self, live: Live, reason: FinishReason) -> None:
+        sequence = live.sequence
+        rest = live.text.end()
+        if rest:
+            self._send(live, Delta(sequence.index, "text", rest, ()))
+        timings = _timings(sequence, time.monotonic())
+        usage = Usage(sequence.prompt_length, 0, sequence.output_length)
+        self._metrics.count_finished(timings)
+        self._send(live, Finished(sequence.index, reason, sequence.ended_by, usage, timings))
+        self._drop(live)
+
+    def _fail(self, live: Live, error: EngineError) -> None:
+        self._send(live, Failed(error))
+        self._drop(live)
+
+    def _drop(self, live: Live) -> None:
+        self.scheduler.remove(live.sequence)
+        del self._live[live.sequence.id]
+
+    def _send(self, live: Live, event: Event) -> None:
+        self._outbox.append((live.handle, event))
+
+    def _flush(self) -> None:
+        """Hand the events out, without holding the lock while callers' code runs."""
+        outbox, self._outbox = self._outbox, []
+        for handle, event in outbox:
+            handle.push(event)
+
+    def _check(self) -> None:
+        problems = self.scheduler.problems()
+        if problems:
+            _log.error("the page books were wrong and have been mended: %s", "; ".join(problems))
+            self.scheduler.heal()
+
+
+def closed_error() -> EngineClosed:
+    """What every submission to a closed engine is answered with."""
+    return EngineClosed("The engine is closed; open the model again.")
+
+
+def _timings(sequence: Sequence, now: float) -> Timings:
+    queued = (sequence.admitted or now) - sequence.submitted
+    ttft = tpot = None
+    if sequence.first_token is not None and sequence.last_token is not None:
+        ttft = sequence.first_token - sequence.submitted
+        if sequence.output_length > 1:
+            tpot = (sequence.last_token - sequence.first_token) / (sequence.output_length - 1)
+    return Timings(queued, ttft, tpot, now - sequence.submitted)

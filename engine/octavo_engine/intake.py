@@ -1,0 +1,146 @@
+"""The intake worker: turns requests into sequences, away from the caller's thread and from the engine's.
+
+A pasted megabyte is rendered and tokenised here while every other chat goes on. Knows no scheduler and no model.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from octavo_engine import api
+from octavo_engine.engine_loop import Live, closed_error
+from octavo_engine.errors import ContextOverflow, EngineError, InvalidRequest, PromptTooLarge
+from octavo_engine.events import Failed
+from octavo_engine.handle import LocalHandle
+from octavo_engine.page_pool import PagePool
+from octavo_engine.page_table import PageTable
+from octavo_engine.request import GenerationRequest
+from octavo_engine.sequence import Sequence
+from octavo_engine.text_stream import TextStream
+
+_log = logging.getLogger(__name__)
+
+
+class StreamTokenizer(api.Tokenizer, Protocol):
+    """A tokenizer that can also decode token by token."""
+
+    vocab_size: int
+
+    def token_bytes(self, token: int) -> bytes:
+        """UTF-8 bytes that a token stands for; none for control tokens."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Submission:
+    request: GenerationRequest
+    handle: LocalHandle
+    submitted: float
+
+
+class Intake:
+    """Prepares submissions one after another, so that their order is kept."""
+
+    def __init__(
+        self, tokenizer: StreamTokenizer, pool: PagePool, accept: Callable[[Live], None], *, context: int
+    ) -> None:
+        """Prepare for sequences of at most `context` positions over `pool`; `accept` takes each prepared one."""
+        self._tokenizer = tokenizer
+        self._pool = pool
+        self._accept = accept
+        self._context = context
+        self._order = 0
+        self._queue: queue.SimpleQueue[_Submission | None] = queue.SimpleQueue()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="octavo-intake", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def put(self, request: GenerationRequest, handle: LocalHandle) -> None:
+        """Queue a request; any thread."""
+        self._queue.put(_Submission(request, handle, time.monotonic()))
+
+    def close(self) -> None:
+        """Answer what is queued with `EngineClosed` and end the thread."""
+        self._closed.set()
+        self._queue.put(None)
+        if self._thread.ident is not None and threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while (submission := self._queue.get()) is not None:
+            handle = submission.handle
+            if self._closed.is_set():
+                handle.push(Failed(closed_error()))
+                continue
+            try:
+                live = self._prepare(submission)
+            except EngineError as error:
+                handle.push(Failed(error))
+            except Exception as fault:  # a fault of ours in one request must not stop the others
+                _log.exception("a request could not be prepared")
+                handle.push(Failed(EngineError(f"The request could not be prepared ({fault!r}).")))
+            else:
+                self._accept(live)
+
+    def _prepare(self, submission: _Submission) -> Live:
+        request, handle = submission.request, submission.handle
+        tokens = self._tokens(request)
+        self._check_length(len(tokens))
+        sampling = request.sampling
+        own_end = frozenset() if sampling.ignore_eos else self._tokenizer.eos_ids
+        self._order += 1
+        sequence = Sequence(
+            id=handle.id,
+            owner=handle.owner,
+            tokens=tokens,
+            prompt_length=len(tokens),
+            sampling=sampling,
+            end_ids=own_end | frozenset(sampling.stop_token_ids),
+            seed=handle.seed,
+            order=self._order,
+            priority=request.priority,
+            table=PageTable(self._pool),
+            submitted=submission.submitted,
+        )
+        return Live(sequence, handle, TextStream(self._tokenizer.token_bytes))
+
+    def _tokens(self, request: GenerationRequest) -> list[int]:
+        if request.messages is not None:
+            return self._tokenizer.apply_chat_template(
+                request.messages, generation_prompt=request.generation_prompt, options=request.template_options
+            )
+        if request.prompt is not None:
+            return self._tokenizer.encode(request.prompt, add_bos=True)
+        assert request.token_ids is not None
+        tokens = list(request.token_ids)
+        wrong = [token for token in tokens if not 0 <= token < self._tokenizer.vocab_size]
+        if wrong:
+            raise InvalidRequest(f"Token {wrong[0]} is not in the vocabulary of {self._tokenizer.vocab_size} tokens.")
+        return tokens
+
+    def _check_length(self, length: int) -> None:
+        """Refuse a prompt that can never be answered, with the numbers."""
+        if length >= self._context:
+            raise ContextOverflow(
+                f"The conversation is {length:,} tokens long and the model takes {self._context:,} with the answer; "
+                "shorten it, or start a new chat.",
+                needed=length + 1,
+                available=self._context,
+            )
+        pages = self._pool.pages_for(length + 1)
+        if pages > self._pool.total:
+            raise PromptTooLarge(
+                f"The conversation needs {pages:,} pages of memory and the pool has {self._pool.total:,}; "
+                "shorten it, or give the engine more memory.",
+                needed=pages,
+                available=self._pool.total,
+            )

@@ -1,0 +1,148 @@
+"""The engine in this process: an intake worker, an engine thread and one model behind the interface of `api`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import threading
+
+from octavo_engine.api import OnEvent, OnProgress
+from octavo_engine.config import EngineConfig
+from octavo_engine.engine_loop import EngineLoop, Live, closed_error
+from octavo_engine.handle import LocalHandle
+from octavo_engine.intake import Intake, StreamTokenizer
+from octavo_engine.metrics import Metrics
+from octavo_engine.model_info import ModelInfo
+from octavo_engine.page_pool import PagePool
+from octavo_engine.policy import policy_named
+from octavo_engine.report import engine_stats, sequence_infos
+from octavo_engine.request import GenerationRequest
+from octavo_engine.request_check import check_request, configured
+from octavo_engine.runner import Runner
+from octavo_engine.scheduler import Scheduler
+from octavo_engine.stats import EngineStats, IntegrityReport, SequenceInfo
+
+
+class LocalEngine:
+    """Serves any number of submissions together; every method may be called from any thread."""
+
+    capabilities = frozenset({"pages"})
+
+    def __init__(
+        self, info: ModelInfo, config: EngineConfig, tokenizer: StreamTokenizer, runner: Runner, pool: PagePool
+    ) -> None:
+        """Start the threads over a loaded model; `open` loads one."""
+        self._info = info
+        self._config = config
+        self._tokenizer = tokenizer
+        self._runner = runner
+        self._metrics = Metrics()
+        context = min(info.context_length, config.max_context or info.context_length)
+        self._scheduler = Scheduler(
+            pool,
+            policy_named(config.policy),
+            max_batch_tokens=min(config.max_batch_tokens, runner.step_tokens),
+            max_running=config.max_running,
+        )
+        self._loop = EngineLoop(runner, self._scheduler, self._metrics, context=context)
+        self._intake = Intake(tokenizer, pool, self._loop.add, context=context)
+        self._numbers = itertools.count(1)
+        self._seeds = random.Random(config.seed)
+        self._submitting = threading.Lock()
+        self._closed = False
+        self._loop.start()
+        self._intake.start()
+
+    @staticmethod
+    def open(
+        model: str | os.PathLike[str], config: EngineConfig = EngineConfig(), progress: OnProgress | None = None
+    ) -> LocalEngine:
+        """Load a model from a GGUF file; see `Engine.open`."""
+        from octavo_engine.opening import open_model
+
+        return LocalEngine(*open_model(model, config, progress))
+
+    @property
+    def info(self) -> ModelInfo:
+        """The model."""
+        return self._info
+
+    @property
+    def config(self) -> EngineConfig:
+        """The settings now in force."""
+        return self._config
+
+    @property
+    def tokenizer(self) -> StreamTokenizer:
+        """The model's tokenizer and chat template."""
+        return self._tokenizer
+
+    def submit(self, request: GenerationRequest, on_event: OnEvent | None = None) -> LocalHandle:
+        """Queue a request; returns at once. `on_event` runs on an engine thread.
+
+        Raises:
+            InvalidRequest: what can be refused without the model.
+            EngineClosed: the engine no longer answers.
+        """
+        check_request(request)
+        with self._submitting:
+            if self._closed:
+                raise closed_error()
+            seed = request.sampling.seed
+            handle = LocalHandle(
+                f"s{next(self._numbers)}",
+                request.owner,
+                seed=self._seeds.getrandbits(63) if seed is None else seed,
+                on_event=on_event,
+                on_change=self._loop.wake,
+            )
+            self._begin(request, handle)
+            self._intake.put(request, handle)
+        return handle
+
+    def _begin(self, request: GenerationRequest, handle: LocalHandle) -> None:
+        """Called for each accepted submission before it is queued."""
+
+    def stats(self) -> EngineStats:
+        """Counters and percentiles."""
+        return self._loop.snapshot(lambda live: engine_stats(live, self._scheduler, self._metrics, self._runner))
+
+    def sequences(self) -> tuple[SequenceInfo, ...]:
+        """All sequences that have not ended."""
+        return self._loop.snapshot(sequence_infos)
+
+    def configure(self, **changes: object) -> None:
+        """Change policy, max_batch_tokens or max_running from the next step on.
+
+        Raises:
+            InvalidRequest: another setting, or a value out of range.
+        """
+
+        def change(live: tuple[Live, ...]) -> None:
+            self._config = configured(self._config, changes)
+            self._scheduler.policy = policy_named(self._config.policy)
+            self._scheduler.max_batch_tokens = min(self._config.max_batch_tokens, self._runner.step_tokens)
+            self._scheduler.max_running = self._config.max_running
+
+        self._loop.snapshot(change)
+        self._loop.wake()
+
+    def check_integrity(self) -> IntegrityReport:
+        """Compare pool, page tables and sequences."""
+        return IntegrityReport(self._loop.snapshot(lambda live: tuple(self._scheduler.problems())))
+
+    def pause(self) -> None:
+        """Stop stepping; submissions queue."""
+        self._loop.set_paused(True)
+
+    def resume(self) -> None:
+        """Step again."""
+        self._loop.set_paused(False)
+
+    def close(self) -> None:
+        """End every submission with `EngineClosed`, give back threads and memory. Idempotent."""
+        with self._submitting:
+            self._closed = True
+        self._intake.close()
+        self._loop.close()

@@ -1,0 +1,76 @@
+"""Builds what `stats()` and `sequences()` return from the engine's books. Reads only."""
+
+from __future__ import annotations
+
+import time
+
+from octavo_engine.engine_loop import Live
+from octavo_engine.metrics import Metrics
+from octavo_engine.runner import Runner
+from octavo_engine.scheduler import Scheduler
+from octavo_engine.stats import EngineStats, SequenceInfo
+
+
+def engine_stats(live: tuple[Live, ...], scheduler: Scheduler, metrics: Metrics, runner: Runner) -> EngineStats:
+    """Counters of the whole engine."""
+    pool = scheduler.pool
+    filled = sum(sequence.computed for sequence in scheduler.running)
+    slots = pool.used * pool.page_size
+    return EngineStats(
+        running=len(scheduler.running),
+        waiting=len(live) - len(scheduler.running),
+        swapped=0,
+        steps=metrics.steps,
+        tokens_per_second=metrics.tokens_per_second() if live else 0.0,
+        queue_p50=metrics.percentile("queued", 0.5),
+        queue_p99=metrics.percentile("queued", 0.99),
+        ttft_p50=metrics.percentile("ttft", 0.5),
+        ttft_p99=metrics.percentile("ttft", 0.99),
+        tpot_p50=metrics.percentile("tpot", 0.5),
+        tpot_p99=metrics.percentile("tpot", 0.99),
+        e2e_p50=metrics.percentile("total", 0.5),
+        e2e_p99=metrics.percentile("total", 0.99),
+        prefix_hit_rate=metrics.cached_tokens / metrics.prompt_tokens if metrics.prompt_tokens else 0.0,
+        preemptions=metrics.preemptions,
+        swaps=0,
+        recomputes=metrics.recomputes,
+        evictions=0,
+        copies_on_write=0,
+        pages={"free": pool.free, "private": pool.used, "shared": 0, "cached": 0, "swapped": 0},
+        sharing=1.0,
+        waste=1 - filled / slots if slots else 0.0,
+        device_memory=runner.memory_bytes,
+        host_memory=0,
+        accepted_drafts=None,
+        joules_per_token=None,
+        kernel_backend=runner.backend,
+    )
+
+
+def sequence_infos(live: tuple[Live, ...]) -> tuple[SequenceInfo, ...]:
+    """One record for each sequence that has not ended."""
+    now = time.monotonic()
+    return tuple(_info(item, now) for item in live)
+
+
+def _info(live: Live, now: float) -> SequenceInfo:
+    sequence = live.sequence
+    rate, ttft = 0.0, None
+    if sequence.first_token is not None:
+        ttft = sequence.first_token - sequence.submitted
+        rate = (sequence.output_length - 1) / max(now - sequence.first_token, 1e-6)
+    return SequenceInfo(
+        id=sequence.id,
+        owner=sequence.owner,
+        priority=sequence.priority,
+        state=sequence.state.value,
+        waiting_for=sequence.waiting_for,
+        prompt_tokens=sequence.prompt_length,
+        computed_tokens=sequence.computed,
+        cached_tokens=0,
+        completion_tokens=sequence.output_length,
+        tokens_per_second=rate,
+        ttft=ttft,
+        pages_private=len(sequence.table.pages),
+        pages_shared=0,
+    )

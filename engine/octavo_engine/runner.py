@@ -1,0 +1,41 @@
+"""What the engine loop asks of a model: compute the rows of a step and draw the next tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from octavo_engine.errors import EngineError
+from octavo_engine.scheduler import Row
+
+Drawn = int | EngineError | None
+
+
+class Runner(Protocol):
+    """Computes steps. Called from the engine thread only.
+
+    Attributes:
+        backend: name of the kernels that it runs on.
+        memory_bytes: bytes of weights and KV pages.
+    """
+
+    backend: str
+    memory_bytes: int
+
+    @property
+    def step_tokens(self) -> int:
+        """Tokens of one step beyond which larger steps do not compute faster; the budget stays at or below it."""
+        ...
+
+    def run(self, rows: Sequence[Row]) -> list[Drawn]:
+        """Compute all positions of `rows` and draw a token for each row that samples.
+
+        Returns:
+            One entry a row: the token drawn; None when the row does not sample, or has to compute its last position
+            once more because it has no token yet; an error that ends this row's sequence alone.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give memory back."""
+        ...
