@@ -1,4 +1,4 @@
-"""The engine's interface: what the application holds, whichever engine is behind it. Knows no implementation's details."""
+"""The engine's interface: what the application holds, whichever engine is behind it. Knows no implementation."""
 
 from __future__ import annotations
 

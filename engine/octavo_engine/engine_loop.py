@@ -113,7 +113,7 @@ class EngineLoop:
         try:
             while self._step():
                 pass
-        except BaseException as fault:
+        except BaseException as fault:  # noqa: BLE001 - whatever ends the thread, every waiter must hear of it
             _log.exception("the engine thread died")
             error = EngineClosed(f"The engine stopped with an internal error ({fault!r}); open the model again.")
         finally:
@@ -203,7 +203,7 @@ class EngineLoop:
         """Run a step; an error in it ends the sequences in it and no others."""
         try:
             return self._runner.run(rows)
-        except Exception as fault:  # a fault of ours in one step must not end the other chats
+        except Exception as fault:  # noqa: BLE001 - a fault of ours in one step must not end the other chats
             _log.exception("a step failed")
             error = EngineError(f"The engine failed while computing this answer ({fault!r}); ask again.")
             return [error] * len(rows)

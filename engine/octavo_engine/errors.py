@@ -1,4 +1,4 @@
-"""Typed errors of the engine, each with a sentence for people and, where there are numbers, what was needed and available.
+"""Typed errors of the engine, each with a sentence for people and, where there are numbers, needed and available.
 
 Knows nothing of models, tensors or windows.
 """
@@ -49,7 +49,7 @@ class GrammarError(EngineError):
 
 
 class InvalidRequest(EngineError):
-    """A request that cannot be served as it stands: a value out of range, or something that this version does not do."""
+    """A request that cannot be served as it stands: a value out of range, or what this version does not do."""
 
 
 class EngineClosed(EngineError):

@@ -44,7 +44,7 @@ class LocalHandle:
         if self._on_event is not None:
             try:
                 self._on_event(event)
-            except Exception:  # the caller's code: whatever it raises must not stop the other sequences
+            except Exception:  # noqa: BLE001 - the caller's code: whatever it raises must not stop the other sequences
                 _log.exception("on_event of %s raised", self.id)
 
     def events(self, timeout: float | None = None) -> Iterator[Event]:

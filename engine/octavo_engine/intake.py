@@ -85,7 +85,7 @@ class Intake:
                 live = self._prepare(submission)
             except EngineError as error:
                 handle.push(Failed(error))
-            except Exception as fault:  # a fault of ours in one request must not stop the others
+            except Exception as fault:  # noqa: BLE001 - a fault of ours in one request must not stop the others
                 _log.exception("a request could not be prepared")
                 handle.push(Failed(EngineError(f"The request could not be prepared ({fault!r}).")))
             else:

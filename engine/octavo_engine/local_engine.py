@@ -119,7 +119,7 @@ class LocalEngine:
             InvalidRequest: another setting, or a value out of range.
         """
 
-        def change(live: tuple[Live, ...]) -> None:
+        def change(_: tuple[Live, ...]) -> None:
             self._config = configured(self._config, changes)
             self._scheduler.policy = policy_named(self._config.policy)
             self._scheduler.max_batch_tokens = min(self._config.max_batch_tokens, self._runner.step_tokens)
@@ -130,7 +130,7 @@ class LocalEngine:
 
     def check_integrity(self) -> IntegrityReport:
         """Compare pool, page tables and sequences."""
-        return IntegrityReport(self._loop.snapshot(lambda live: tuple(self._scheduler.problems())))
+        return IntegrityReport(self._loop.snapshot(lambda _: tuple(self._scheduler.problems())))
 
     def pause(self) -> None:
         """Stop stepping; submissions queue."""

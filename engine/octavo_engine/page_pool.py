@@ -13,7 +13,8 @@ class PagePool:
 
     def __init__(self, total: int, page_size: int) -> None:
         """Make a pool of `total` pages of `page_size` token positions each; all are free."""
-        assert total > 0 and page_size > 0
+        assert total > 0
+        assert page_size > 0
         self.total = total
         self.page_size = page_size
         self._free = list(range(total - 1, -1, -1))

@@ -1,4 +1,4 @@
-"""What a caller asks for: messages, sampling parameters, priority, grammar. Plain values; knows no model and no tensor."""
+"""What a caller asks for: messages, sampling parameters, priority, grammar. Plain values; knows no model."""
 
 from __future__ import annotations
 

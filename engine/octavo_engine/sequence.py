@@ -1,4 +1,4 @@
-"""A sequence: one running generation, its tokens, pages and times. Plain values; knows neither scheduler nor tensors."""
+"""A sequence: one running generation, its tokens, pages and times. Knows neither scheduler nor tensors."""
 
 from __future__ import annotations
 
