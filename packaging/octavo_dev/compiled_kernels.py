@@ -34,10 +34,12 @@ class CompiledKernels:
     def run(self) -> None:
         """Compile. Raises SetupError."""
         key = self.key()
-        done = subprocess.run([self.tree.python, "-m", "octavo_kernels.compile"], check=False)
+        command = [self.tree.python, "-m", "octavo_kernels.compile"]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
+            last = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
             raise SetupError(
-                f"The kernels could not be compiled (code {done.returncode}; the messages are above).",
+                f"The kernels could not be compiled: {last}",
                 "Free some disk space and memory if they ran out, and run the same command again.",
             )
         self.stamp.write(key)

@@ -17,7 +17,8 @@ from octavo_dev.progress import ByteLine
 from octavo_dev.setup_error import SetupError, disk_error
 
 _RAW_PROGRESS = re.compile(r"^Progress (\d+) of (\d+)")
-_DOWNLOADING = re.compile(r"^\s*Downloading (\S+)")
+_DOWNLOADING = re.compile(r"^\s*Downloading (?:\S*/)?([^\s/-]+)-([^\s/-]+)")
+_INSTALLING = re.compile(r"^Installing collected packages: (.+)")
 _OFFLINE = (
     "ConnectTimeoutError", "Connection refused", "Failed to establish a new connection", "Name or service not known",
     "Network is unreachable", "NewConnectionError", "Temporary failure in name resolution", "getaddrinfo",
@@ -106,13 +107,20 @@ class Pip:
                     if started := _DOWNLOADING.match(text):
                         if line is not None:
                             line.end()
-                        line = ByteLine(started[1].rsplit("/", 1)[-1])
+                        line = ByteLine(f"{started[1]} {started[2]}")
+                    elif installing := _INSTALLING.match(text):
+                        print(f"      unpacking {_packages(installing[1])}", flush=True)
         except OSError as error:
             raise disk_error(error, self.log.parent) from error
         if line is not None:
             line.end()
         if process.returncode != 0:
             raise _explain(tail, process.returncode, self.log)
+
+
+def _packages(names: str) -> str:
+    listed = names.split(", ")
+    return listed[0] if len(listed) == 1 else f"{len(listed)} packages"
 
 
 def _explain(tail: Sequence[str], returncode: int, log: Path) -> SetupError:

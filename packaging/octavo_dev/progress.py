@@ -1,10 +1,12 @@
-"""What the set-up shows while it works: numbered steps, and a line of bytes that is redrawn in a terminal and printed
-at each tenth elsewhere.
-"""
+"""What the set-up shows of a transfer: a line, redrawn in a terminal and printed every few seconds elsewhere."""
 
 from __future__ import annotations
 
 import sys
+import time
+
+# Without a terminal each line stays: one is enough for a short transfer, and a long one shows that it lives.
+_QUIET_SECONDS = 3.0
 
 
 def human_bytes(count: int) -> str:
@@ -22,8 +24,8 @@ class ByteLine:
 
     def __init__(self, label: str) -> None:
         self._label = label
-        self._tenth = -1
         self._open = False
+        self._shown = time.monotonic()
 
     def show(self, done: int, total: int) -> None:
         """Tell that `done` of `total` bytes are there."""
@@ -33,13 +35,12 @@ class ByteLine:
         if sys.stdout.isatty():
             print(f"\r{text:<90}", end="", flush=True)
             self._open = True
-        elif done * 10 // total > self._tenth:
+        elif done >= total or time.monotonic() - self._shown > _QUIET_SECONDS:
             print(text, flush=True)
-        self._tenth = done * 10 // total
+            self._shown = time.monotonic()
 
     def end(self) -> None:
         """Leave the line as it is and go to the next."""
         if self._open:
             print(flush=True)
         self._open = False
-        self._tenth = -1
