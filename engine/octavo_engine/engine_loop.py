@@ -218,7 +218,7 @@ class EngineLoop:
                 continue
             again = row.samples and token is None
             row.sequence.computed = row.stop - 1 if again else row.stop
-            if row.sequence.state is SequenceState.PREFILL:
+            if row.sequence.state is SequenceState.PREFILL and not again:
                 self._send(live, Progress(row.sequence.computed, len(row.sequence.tokens)))
             if token is not None:
                 tokens += 1
