@@ -6,6 +6,7 @@ Knows no index: where packages come from is the machine's own pip configuration.
 from __future__ import annotations
 
 import json
+import platform
 import re
 import subprocess
 from collections import deque
@@ -143,10 +144,16 @@ def _explain(tail: Sequence[str], returncode: int, log: Path) -> SetupError:
     if any(word in text for word in _BROKEN_OFF):
         return SetupError("A download broke off.", f"Check the network connection {_SAME_COMMAND}")
     if "No matching distribution found" in text:
-        missing = next((part for part in reversed(tail) if "No matching distribution found" in part), "")
+        missing = next(part for part in reversed(tail) if "No matching distribution found" in part)
+        wanted = missing.rsplit(" for ", 1)[-1]
+        if "(from versions: none)" in text:
+            return SetupError(
+                f"The package index is out of reach, or has nothing of {wanted}.",
+                f"Check the network connection (and pip's proxy and index settings) {_SAME_COMMAND}",
+            )
         return SetupError(
-            f"The package index has no fitting release ({missing.removeprefix('ERROR: ').strip()}).",
-            f"Check pip's index settings and that this Python (3.11 to 3.13) is supported {_SAME_COMMAND}",
+            f"The package index has no release {wanted} for this system and Python {platform.python_version()}.",
+            f"Check pip's index settings and take a Python from 3.11 to 3.13 {_SAME_COMMAND}",
         )
     last = next((part for part in reversed(tail) if part.strip()), "no message")
     return SetupError(
