@@ -34,7 +34,7 @@ class CompiledKernels:
     def run(self) -> None:
         """Compile. Raises SetupError."""
         key = self.key()
-        command = [self.tree.python, "-m", "octavo_kernels.compile"]
+        command = [str(self.tree.python), "-m", "octavo_kernels.compile"]
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]

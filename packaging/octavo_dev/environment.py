@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +20,8 @@ from octavo_dev.wheel_size import total_bytes
 
 # pip itself, and what builds the project in place: needed before the long list.
 _TOOLS = ("pip", "setuptools", "wheel")
+# Bytes that an environment with nothing but pip takes.
+_SMALLEST_ENVIRONMENT = 30_000_000
 
 
 def python_version() -> str:
@@ -56,8 +61,9 @@ class Environment:
             made = subprocess.run(command, capture_output=True, text=True, check=False)
             if made.returncode != 0:
                 words = (made.stdout + made.stderr).strip().splitlines() or ["no message"]
-                if any("No space left" in word for word in words):
-                    raise disk_error(OSError(28, "No space left on device"), self.tree.environment)
+                # venv hides what its inner pip said, so the disk itself is asked.
+                if shutil.disk_usage(self.tree.root).free < _SMALLEST_ENVIRONMENT:
+                    raise disk_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), self.tree.environment)
                 raise SetupError(
                     f"A virtual environment could not be made: {words[-1]}",
                     "Look at that, delete the folder .venv, and run the same command again.",

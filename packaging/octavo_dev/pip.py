@@ -25,12 +25,9 @@ _OFFLINE = (
     "Network is unreachable", "NewConnectionError", "Temporary failure in name resolution", "getaddrinfo",
 )  # fmt: skip
 _BROKEN_OFF = (
-    "Connection broken",
-    "ConnectionResetError",
-    "IncompleteDownloadError",
-    "IncompleteRead",
-    "ReadTimeoutError",
-)
+    "Connection broken", "ConnectionResetError", "IncompleteRead", "ReadTimeoutError", "incomplete-download",
+    "not enough bytes were received",
+)  # fmt: skip
 _SAME_COMMAND = "and run the same command again; it goes on where it stopped."
 
 
@@ -155,7 +152,8 @@ def _explain(tail: Sequence[str], returncode: int, log: Path) -> SetupError:
             f"The package index has no release {wanted} for this system and Python {platform.python_version()}.",
             f"Check pip's index settings and take a Python from 3.11 to 3.13 {_SAME_COMMAND}",
         )
-    last = next((part for part in reversed(tail) if part.strip()), "no message")
+    spoken = [part for part in tail if part.strip()] or ["no message"]
+    last = next((part for part in reversed(spoken) if part.startswith("ERROR: ")), spoken[-1])
     return SetupError(
         f"pip ended with code {returncode}: {last.removeprefix('ERROR: ').strip()}.",
         f"Its words are in {log}; mend that {_SAME_COMMAND}",

@@ -36,7 +36,7 @@ def test_checks_can_find_something(root: Path, tmp_path: Path) -> None:
         [scripts / "ruff", "check", "--config", config, bad], capture_output=True, text=True, check=False
     )
     assert {"T201", "D103"} <= set(ruff.stdout.replace(":", " ").split())
-    mypy = [sys.executable, "-m", "mypy", "--config-file", config, bad]
+    mypy = [sys.executable, "-m", "mypy", "--config-file", str(config), str(bad)]
     assert "no-untyped-def" in subprocess.run(mypy, capture_output=True, text=True, check=False, cwd=root).stdout
 
 

@@ -23,18 +23,8 @@ def test_wheel_holds_the_three_packages_and_nothing_else(
         target = copy / path.relative_to(root)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--no-deps",
-        "--no-build-isolation",
-        "--no-index",
-        "-w",
-        tmp_path,
-        copy,
-    ]
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(tmp_path)]
+    command = [sys.executable, "-m", "pip", "wheel", *options, str(copy)]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
     (wheel,) = tmp_path.glob("octavo-*.whl")

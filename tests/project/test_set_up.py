@@ -36,7 +36,7 @@ def test_script_needs_only_the_standard_library_of_python_311(root: Path) -> Non
 
 @pytest.mark.timeout(300)
 def test_set_up_with_nothing_to_do_takes_less_than_a_second(root: Path) -> None:
-    command = [BASE_PYTHON, root / "packaging" / "dev.py", "setup"]
+    command = [str(BASE_PYTHON), str(root / "packaging" / "dev.py"), "setup"]
     subprocess.run(command, capture_output=True, check=True)
     durations = []
     for _ in range(3):
