@@ -56,6 +56,8 @@ def _command(tree: ProjectTree, options: argparse.Namespace, rest: list[str], wo
             return commands.check(tree)
         case "bench":
             return commands.bench(tree, rest)
+        case "package":
+            return commands.package(tree, (options.into or tree.root / "dist" / "octavo-tree").absolute())
         case other:
             raise AssertionError(other)
 
@@ -73,6 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("check", help="run ruff, mypy and import-linter")
     add("bench", help="measure; further arguments are passed on to `octavo bench`")
+    package = add("package", help="make a folder that runs without this checkout")
+    package.add_argument("--into", type=Path, help="the folder; default: dist/octavo-tree here")
     return parser
 
 

@@ -72,3 +72,18 @@ def bench(tree: ProjectTree, arguments: Sequence[str]) -> int:
             "`python3 packaging/dev.py run doctor` tells how fast the machine is.",
         )
     return subprocess.call([str(tree.program("octavo")), "bench", *arguments], cwd=tree.root)
+
+
+def package(tree: ProjectTree, target: Path) -> int:
+    """Assemble the private tree in `target`. Raises SetupError."""
+    environment = {**os.environ, "PYTHONPATH": str(tree.root / "packaging")}
+    command = [str(tree.python), "-m", "octavo_tree", str(tree.root), str(target)]
+    done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
+        raise SetupError(
+            f"The folder {target} could not be assembled: {last}",
+            "It takes about 1.5 GB; see that the disk has room and run the same command again.",
+        )
+    print(f"{target} is ready: start {target / 'octavo'}, there or wherever you move it.")
+    return 0
