@@ -1,0 +1,23 @@
+"""The arithmetic of a decoder: one public function for each operation, with an implementation chosen for the device.
+
+Knows nothing of models, sequences or files. Importing this package loads neither torch nor numba nor triton.
+"""
+
+from octavo_kernels.dispatch import Backend, Declined, backends, forced
+from octavo_kernels.operations.paged_attention import paged_attention
+from octavo_kernels.operations.rms_norm import rms_norm
+from octavo_kernels.operations.rope import rope
+from octavo_kernels.operations.swiglu import swiglu
+from octavo_kernels.operations.write_kv import write_kv
+
+__all__ = [
+    "Backend",
+    "Declined",
+    "backends",
+    "forced",
+    "paged_attention",
+    "rms_norm",
+    "rope",
+    "swiglu",
+    "write_kv",
+]

@@ -1,0 +1,54 @@
+"""Dense layouts: the matrix as it is, in bfloat16 or float32."""
+
+from __future__ import annotations
+
+import torch
+
+
+class _Dense:
+    """A contiguous matrix of one dtype, multiplied by torch."""
+
+    name: str
+    rows_invariant: bool
+    dtype: torch.dtype
+
+    def __init__(self, weight: torch.Tensor) -> None:
+        """Hold `weight` [outputs, inputs]."""
+        assert weight.dtype == self.dtype, f"{weight.dtype} given to the {self.name} layout"
+        assert weight.is_contiguous(), "a dense layout holds a contiguous matrix"
+        self.weight = weight
+
+    @property
+    def rows(self) -> int:
+        """Outputs."""
+        return self.weight.shape[0]
+
+    @property
+    def columns(self) -> int:
+        """Inputs."""
+        return self.weight.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.weight.nbytes
+
+    def __call__(self, activations: torch.Tensor) -> torch.Tensor:
+        """[tokens, columns] -> [tokens, rows]."""
+        return torch.nn.functional.linear(activations, self.weight)
+
+
+class BFloat16Linear(_Dense):
+    """Two bytes a weight; oneDNN's product sums each row in the same order however many rows there are."""
+
+    name = "bfloat16"
+    rows_invariant = True
+    dtype = torch.bfloat16
+
+
+class Float32Linear(_Dense):
+    """Four bytes a weight, the exact reference; the library chooses another order of summation by the number of rows."""
+
+    name = "float32"
+    rows_invariant = False
+    dtype = torch.float32
