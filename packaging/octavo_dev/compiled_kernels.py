@@ -39,7 +39,7 @@ class CompiledKernels:
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
             raise SetupError(
-                f"The kernels could not be compiled: {last}",
+                f"The kernels could not be compiled: {last.rstrip('.')}.",
                 "Free some disk space and memory if they ran out, and run the same command again.",
             )
         self.stamp.write(key)
