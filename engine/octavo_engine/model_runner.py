@@ -26,7 +26,8 @@ class ModelRunner:
         self.backend = backend
         self._decoder = decoder
         self._pages: torch.Tensor = torch.empty(decoder.kv_shape(pages, page_size), dtype=decoder.kv_dtype)
-        self.memory_bytes = decoder.weight_bytes + self._pages.nbytes
+        self.weight_bytes = decoder.weight_bytes
+        self.page_bytes = decoder.kv_bytes_per_token * page_size
 
     def run(self, rows: Sequence[Row]) -> list[Drawn]:
         """Compute all positions of `rows` and draw a token for each row that samples."""

@@ -19,6 +19,8 @@ class PagePool:
         self.page_size = page_size
         self._free = list(range(total - 1, -1, -1))
         self._taken = bytearray(total)
+        # Pages from this number on have never been taken, so that no memory stands behind them yet.
+        self.touched = 0
 
     @property
     def free(self) -> int:
@@ -39,6 +41,7 @@ class PagePool:
         assert self._free, "no free page"
         page = self._free.pop()
         self._taken[page] = 1
+        self.touched = max(self.touched, page + 1)
         return page
 
     def release(self, pages: Iterable[int]) -> None:

@@ -16,11 +16,13 @@ class Runner(Protocol):
 
     Attributes:
         backend: name of the kernels that it runs on.
-        memory_bytes: bytes of weights and KV pages.
+        weight_bytes: bytes of the weights.
+        page_bytes: bytes of one KV page.
     """
 
     backend: str
-    memory_bytes: int
+    weight_bytes: int
+    page_bytes: int
 
     @property
     def step_tokens(self) -> int:

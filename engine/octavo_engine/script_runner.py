@@ -18,7 +18,8 @@ class ScriptRunner:
     """Answers each sequence with the bytes of its script, then with the end token."""
 
     backend = "script"
-    memory_bytes = 0
+    weight_bytes = 0
+    page_bytes = 0
     step_tokens = 2048
 
     def __init__(

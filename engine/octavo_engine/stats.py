@@ -36,6 +36,7 @@ class EngineStats:
         steps: steps since the engine was opened.
         pages: number of pages by state.
         sharing: logical over physical pages, 1.0 where nothing is shared.
+        device_memory: bytes of the weights and of the pages that have been used so far.
         waste: empty slots over all slots of the pages in use.
         joules_per_token: None where the device does not tell.
     """

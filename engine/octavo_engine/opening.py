@@ -1,0 +1,80 @@
+"""Opens a model: header, tokenizer, kernels, weights, page pool, in that order, telling how far it is. Loads torch."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from pathlib import Path
+
+import octavo_kernels
+import psutil
+import torch
+
+from octavo_engine.api import OnProgress
+from octavo_engine.config import EngineConfig
+from octavo_engine.devices import physical_cores
+from octavo_engine.errors import InvalidRequest, LoadCancelled, ModelLoadError
+from octavo_engine.model_info import ModelInfo
+from octavo_engine.model_runner import ModelRunner
+from octavo_engine.models.gguf_header import read_header
+from octavo_engine.models.gguf_info import model_info
+from octavo_engine.models.loader import load_decoder
+from octavo_engine.page_pool import PagePool
+from octavo_engine.pool_size import pool_size
+from octavo_engine.request_check import check_config
+from octavo_engine.stats import LoadProgress
+from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
+
+_log = logging.getLogger(__name__)
+
+
+def open_model(
+    model: str | os.PathLike[str], config: EngineConfig, progress: OnProgress | None
+) -> tuple[ModelInfo, EngineConfig, GgufTokenizer, ModelRunner, PagePool]:
+    """Everything that an engine needs to run a model; see `Engine.open` for the errors."""
+    check_config(config)
+    report = _Report(progress)
+    started = time.perf_counter()
+    report.stage("header", 0, 1)
+    header = read_header(model)
+    info = model_info(header, Path(model))
+    if info.reason is not None:
+        raise ModelLoadError(info.reason)
+    tokenizer = GgufTokenizer(header.metadata, config.chat_template)
+    torch.set_num_threads(config.threads or physical_cores())
+    decoder = load_decoder(
+        header,
+        weights=config.weights,
+        batch_invariant=config.batch_invariant is True,
+        progress=report.stage,
+    )
+    if config.kv_dtype not in ("auto", str(decoder.kv_dtype).removeprefix("torch.")):
+        raise InvalidRequest(f"KV pages are kept in the dtype of the weights here, {decoder.kv_dtype}; leave kv_dtype.")
+    pages = pool_size(
+        config,
+        page_bytes=decoder.kv_bytes_per_token * config.page_size,
+        context=min(info.context_length, config.max_context or info.context_length),
+        free=psutil.virtual_memory().available,
+    )
+    runner = ModelRunner(decoder, pages=pages, page_size=config.page_size, backend=_backend())
+    _log.info("opened %s with %d pages in %.2f s", info.name, pages, time.perf_counter() - started)
+    return info, config, tokenizer, runner, PagePool(pages, config.page_size)
+
+
+class _Report:
+    """Passes progress on and turns a False into `LoadCancelled`."""
+
+    def __init__(self, progress: OnProgress | None) -> None:
+        self._progress = progress
+
+    def stage(self, name: str, done: int, total: int) -> bool:
+        if self._progress is not None and self._progress(LoadProgress(name, done, total)) is False:
+            raise LoadCancelled("Loading the model was cancelled.")
+        return True
+
+
+def _backend() -> str:
+    """The attention kernel and the device that it runs on, for people."""
+    chosen = {backend.operation: backend.chosen for backend in octavo_kernels.backends("cpu")}
+    return f"cpu, {chosen['paged_attention']}"
