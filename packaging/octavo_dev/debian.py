@@ -13,8 +13,8 @@ from octavo_dev.setup_error import SetupError
 # What Qt's wheels load from the system; Qt's own message blames libxcb-cursor0 for any of them.
 _QT = (
     "libdbus-1-3", "libegl1", "libfontconfig1", "libgl1", "libglib2.0-0", "libgssapi-krb5-2", "libwayland-cursor0",
-    "libxcb-cursor0", "libxcb-icccm4", "libxcb-image0", "libxcb-keysyms1", "libxcb-render-util0", "libxcb-shape0", "libxcb-xkb1",
-    "libxkbcommon-x11-0", "libxkbcommon0",
+    "libxcb-cursor0", "libxcb-icccm4", "libxcb-image0", "libxcb-keysyms1", "libxcb-render-util0", "libxcb-shape0",
+    "libxcb-xkb1", "libxkbcommon-x11-0", "libxkbcommon0",
 )  # fmt: skip
 # numba's OpenMP layer.
 _KERNELS = ("libgomp1",)
