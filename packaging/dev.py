@@ -27,10 +27,7 @@ _INTERRUPTED = 130
 
 def main(argv: list[str]) -> int:
     """Run one sub-command; its exit code."""
-    options, rest = _parser().parse_known_args(argv)
-    rest = [argument for argument in rest if argument != "--"]
-    if rest and options.command in ("setup", "check", "package"):
-        _parser().error(f"{options.command} takes no {rest[0]}")
+    options, rest = parse(argv)
     tree = ProjectTree(Path(__file__).resolve().parent.parent)
     try:
         worked = set_up(tree)
@@ -41,6 +38,17 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         print("\nInterrupted. Run the same command again; it goes on where it stopped.", file=sys.stderr)
         return _INTERRUPTED
+
+
+def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Our own options, and what is passed on as it is. Ends the program on a usage error."""
+    parser = _parser()
+    options, rest = parser.parse_known_args(argv)
+    if rest[:1] == ["--"]:
+        del rest[0]
+    if rest and options.command in ("setup", "check", "package"):
+        parser.error(f"{options.command} takes no {rest[0]}")
+    return options, rest
 
 
 def _command(tree: ProjectTree, options: argparse.Namespace, rest: list[str], worked: bool) -> int:
@@ -69,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_subparsers(dest="command", required=True, metavar="COMMAND").add_parser
     add("setup", help="only set everything up")
     add("run", help="start Octavo; further arguments are passed on to it", prefix_chars="\0")
-    test = add("test", help="run the tests; further arguments are passed on to pytest")
+    test = add("test", help="run the tests; further arguments are passed on to pytest", allow_abbrev=False)
     test.add_argument(
         "--long", action="store_true", help="also the tests that take minutes; writes docs/benchmarks/long-tests.md"
     )

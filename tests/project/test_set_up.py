@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import dev
 from octavo_dev.environment import locked_lines, locked_names
 from octavo_dev.long_report import read_results, write_report
 from octavo_dev.progress import human_bytes
@@ -54,6 +55,28 @@ def test_unknown_command_is_a_usage_error(root: Path) -> None:
     )
     assert done.returncode == 2
     assert "fly" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "passed_on"),
+    [
+        ("run chat --prompt hello --json -h", "chat --prompt hello --json -h"),
+        ("run -- --seed 1 model.gguf", "--seed 1 model.gguf"),
+        ("test -k pages --long tests/project -x --lf", "-k pages tests/project -x --lf"),
+        ("bench --json", "--json"),
+    ],
+)
+def test_arguments_are_passed_on_as_they_are(typed: str, passed_on: str) -> None:
+    options, rest = dev.parse(typed.split())
+    assert rest == passed_on.split()
+    assert getattr(options, "long", False) == ("--long" in typed)
+
+
+def test_command_that_passes_nothing_on_refuses_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ending:
+        dev.parse(["check", "everything"])
+    assert ending.value.code == 2
+    assert "check takes no everything" in capsys.readouterr().err
 
 
 def test_stamp_holds_for_its_inputs_only(tmp_path: Path) -> None:
