@@ -1,0 +1,5 @@
+"""The command line: `octavo`, `octavo chat`, `octavo doctor`."""
+
+from octavo.cli.main import main
+
+__all__ = ["main"]

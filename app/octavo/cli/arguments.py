@@ -1,0 +1,52 @@
+"""What may stand on the command line. Knows no command's work."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.metadata import version
+
+COMMANDS = ("chat", "doctor")
+
+
+def window_parser() -> argparse.ArgumentParser:
+    """`octavo [FILE...]`, which opens the window."""
+    parser = argparse.ArgumentParser(
+        prog="octavo",
+        description="Talk to language models on your own machine.",
+        epilog=f"Commands: {', '.join(f'octavo {name}' for name in COMMANDS)}; each has a --help of its own.",
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a model file (.gguf) to open")
+    parser.add_argument("--engine", metavar="fake[:SCRIPT.json]", help="answer from a script instead of a model")
+    parser.add_argument("--version", action="version", version=f"Octavo {version('octavo')}")
+    return parser
+
+
+def command_parser(name: str) -> argparse.ArgumentParser:
+    """One of `COMMANDS`."""
+    return {"chat": _chat, "doctor": _doctor}[name]()
+
+
+def _chat() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="octavo chat",
+        description="Talk in the terminal, or answer one prompt. Nothing is stored.",
+    )
+    parser.add_argument("--model", metavar="MODEL", help="a model file, or the name of one of your models")
+    parser.add_argument("--prompt", metavar="TEXT", help="answer this and end; without it, talk")
+    parser.add_argument("--system", metavar="TEXT", help="the system prompt; an empty one leaves it out")
+    parser.add_argument("--temperature", type=float, metavar="T", help="0 takes the most likely token each time")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="end an answer after so many tokens")
+    parser.add_argument("--seed", type=int, metavar="N", help="the same seed gives the same answer")
+    parser.add_argument("--json", action="store_true", help="print one JSON object for each answer")
+    parser.add_argument("--stream", action="store_true", help="print a JSON line for each event")
+    return parser
+
+
+def _doctor() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="octavo doctor",
+        description="Say what runs here and whether it works: versions, devices, kernels, files, a self-test.",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--model", metavar="MODEL", help="the model of the self-test; by default the starter model")
+    return parser

@@ -1,0 +1,34 @@
+"""Decides what a command line asks for and starts it. Loads neither Qt nor torch; the commands do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from octavo.cli.arguments import COMMANDS, command_parser, window_parser
+from octavo.cli.exit_code import ExitCode
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `octavo` with these arguments (by default the process's); the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if arguments and arguments[0] in COMMANDS:
+            return _command(arguments[0], arguments[1:])
+        options = window_parser().parse_args(arguments)
+        from octavo.cli.window_command import run_window
+
+        return run_window(options.files, options.engine)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+
+
+def _command(name: str, arguments: Sequence[str]) -> int:
+    options = command_parser(name).parse_args(arguments)
+    if name == "chat":
+        from octavo.cli.chat_command import ChatOptions, run_chat
+
+        return run_chat(ChatOptions(**vars(options)))
+    from octavo.cli.doctor_command import run_doctor
+
+    return run_doctor(options.model, as_json=options.json)
