@@ -140,7 +140,9 @@ class Torch:
             build = "CUDA" if any(wheel.name.startswith("nvidia") for wheel in own) else "CPU"
             size = total_bytes(own, self.tree.environment)
             amount = "an unknown number of bytes" if size is None else f"{human_bytes(size)} ({size:,} bytes)"
-            print(f"      PyTorch {torch.version}, the {build} build: {amount} in {len(own)} files", flush=True)
+            files = "1 file" if len(own) == 1 else f"{len(own)} files"
+            print(f"      PyTorch {torch.version}, the {build} build: {amount} in {files}", flush=True)
+            _require_room(size or 0, self.tree.environment)
             pip.install("--no-deps", *(f"{wheel.name}=={wheel.version}" for wheel in own))
         self.stamp.write(self.key())
 
@@ -195,6 +197,17 @@ class Project:
         """Install the project in place. Raises SetupError."""
         _pip(self.tree).install("--no-deps", "--no-build-isolation", "--editable", str(self.tree.root))
         self.stamp.write(self.key())
+
+
+def _require_room(download: int, place: Path) -> None:
+    """PyTorch unpacks to up to three times its download, which stays in pip's cache beside it."""
+    needed = 4 * download
+    free = shutil.disk_usage(place).free
+    if free < needed:
+        raise SetupError(
+            f"The disk that holds {place} has {human_bytes(free)} free; PyTorch needs about {human_bytes(needed)}.",
+            "Free some space and run the same command again; it goes on where it stopped.",
+        )
 
 
 def locked_lines(lock: Path, names: tuple[str, ...]) -> str:

@@ -126,7 +126,7 @@ def _explain(tail: Sequence[str], returncode: int, log: Path) -> SetupError:
     text = "\n".join(tail)
     if "No space left on device" in text or "Errno 28" in text:
         return SetupError(
-            "The disk is full: pip could not write what it had fetched.", f"Free about 3 GB {_SAME_COMMAND}"
+            "The disk is full: pip could not write what it had fetched.", f"Free some space {_SAME_COMMAND}"
         )
     if "DO NOT MATCH THE HASHES" in text:
         return SetupError(
