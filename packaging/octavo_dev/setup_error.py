@@ -20,7 +20,7 @@ def disk_error(error: OSError, place: Path) -> SetupError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return SetupError(
             f"The disk that holds {place} is full.",
-            "Free some space (about 4 GB, or 12 GB with CUDA) and run the same command again; it goes on where it stopped.",
+            "Free some space (4 GB, or 12 with CUDA) and run the same command again; it goes on where it stopped.",
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return SetupError(

@@ -1,4 +1,4 @@
-"""PyTorch's step says which build it will be and how many bytes, and installs only what the hashed lock does not hold."""
+"""PyTorch's step says which build it will be and how many bytes, and installs only what is not in the hashed lock."""
 
 from __future__ import annotations
 
