@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
+from typing import ClassVar
 
-from octavo_dev.project_tree import ProjectTree
+from octavo_dev.environment import environment_key
 from octavo_dev.setup_error import SetupError
-from octavo_dev.stamp import Stamp, fingerprint, folder_fingerprint
+from octavo_dev.stamp import fingerprint, folder_fingerprint
+from octavo_dev.step import StampedStep
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledKernels:
+class CompiledKernels(StampedStep):
     """Compiled forms of octavo_kernels for this processor, in the environment's share folder."""
 
-    tree: ProjectTree
-    title: str = "Kernels for this processor"
-
-    @property
-    def stamp(self) -> Stamp:
-        """Mark of this step."""
-        return Stamp(self.tree.stamps / "kernels")
+    name: ClassVar[str] = "kernels"
+    heading: ClassVar[str] = "Kernels for this processor"
 
     def key(self) -> str:
         """The kernels' sources and the lock that names their compiler."""
         sources = folder_fingerprint(self.tree.root / "kernels" / "octavo_kernels", "*.py")
-        return fingerprint(sources, self.tree.requirements_lock, str(self.tree.root))
+        return fingerprint(sources, self.tree.requirements_lock, environment_key(self.tree))
 
-    def is_done(self) -> bool:
-        """Whether these sources were compiled."""
-        return self.stamp.matches(self.key())
-
-    def run(self) -> None:
+    def work(self) -> None:
         """Compile. Raises SetupError."""
-        key = self.key()
         command = [str(self.tree.python), "-m", "octavo_kernels.compile"]
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
@@ -42,4 +32,3 @@ class CompiledKernels:
                 f"The kernels could not be compiled: {last.rstrip('.')}.",
                 "Free some disk space and memory if they ran out, and run the same command again.",
             )
-        self.stamp.write(key)

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Protocol
 
 from octavo_dev.compiled_kernels import CompiledKernels
 from octavo_dev.debian import SystemLibraries
-from octavo_dev.environment import Environment, Project, Requirements, Tools, Torch
+from octavo_dev.environment import Environment
+from octavo_dev.libraries import Libraries, Project, Tools
 from octavo_dev.pip import Pip
 from octavo_dev.project_tree import ProjectTree
 from octavo_dev.setup_error import disk_error
 from octavo_dev.stamp import Stamp
 from octavo_dev.starter_model import StarterModel, remove_leftovers
+from octavo_dev.step import Step
+from octavo_dev.torch_build import TorchBuild
 from octavo_dev.turn import turn
-
-
-class Step(Protocol):
-    """One part of the set-up, safe to repeat."""
-
-    @property
-    def title(self) -> str:
-        """What the step brings, in two or three words."""
-
-    def is_done(self) -> bool:
-        """Whether there is nothing to do; takes milliseconds."""
-
-    def run(self) -> None:
-        """Do it. Raises SetupError."""
 
 
 def steps(tree: ProjectTree) -> tuple[Step, ...]:
@@ -38,8 +26,8 @@ def steps(tree: ProjectTree) -> tuple[Step, ...]:
         *system,
         Environment(tree),
         Tools(tree),
-        Torch(tree),
-        Requirements(tree),
+        TorchBuild(tree),
+        Libraries(tree),
         Project(tree),
         StarterModel(Pip(tree.python, tree.pip_log), tree.models, Stamp(tree.stamps / "starter-model")),
         CompiledKernels(tree),
@@ -53,6 +41,7 @@ def set_up(tree: ProjectTree) -> bool:
         if all(step.is_done() for step in todo):
             return False
         with turn(tree.root):
+            tree.pip_log.unlink(missing_ok=True)
             remove_leftovers(tree.models)
             _run(todo)
     except OSError as error:
@@ -62,7 +51,6 @@ def set_up(tree: ProjectTree) -> bool:
 
 def _run(todo: Sequence[Step]) -> None:
     for number, step in enumerate(todo, start=1):
-        if step.is_done():
-            continue
-        print(f"[{number}/{len(todo)}] {step.title}", flush=True)
-        step.run()
+        if not step.is_done():
+            print(f"[{number}/{len(todo)}] {step.title}", flush=True)
+            step.run()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dev
-from octavo_dev.environment import locked_lines, locked_names
+from octavo_dev.lock import Lock, normalised
 from octavo_dev.long_report import read_results, write_report
 from octavo_dev.progress import human_bytes
 from octavo_dev.stamp import Stamp, fingerprint, folder_fingerprint
@@ -103,8 +103,12 @@ def test_locked_lines_are_whole_entries(tmp_path: Path) -> None:
     lock.write_text(
         "# made\npip==26.3 ; m \\\n    --hash=sha256:aa\n    # via x\npip-tools==1 \\\n    --hash=sha256:bb\n"
     )
-    assert locked_lines(lock, ("pip",)) == "pip==26.3 ; m \\\n    --hash=sha256:aa\n"
-    assert locked_names(lock) == {"pip", "pip-tools"}
+    assert Lock(lock).entries(("pip",)) == "pip==26.3 ; m \\\n    --hash=sha256:aa\n"
+    assert Lock(lock).names() == {"pip", "pip-tools"}
+
+
+def test_names_are_compared_as_locks_spell_them() -> None:
+    assert normalised("Typing_Extensions") == "typing-extensions"
 
 
 @pytest.mark.parametrize(

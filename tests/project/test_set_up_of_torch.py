@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
-from octavo_dev.environment import Torch
 from octavo_dev.project_tree import ProjectTree
 from octavo_dev.setup_error import SetupError
+from octavo_dev.torch_build import TorchBuild
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-in for the environment's Python is a shell script")
 
@@ -59,7 +59,7 @@ def _tree(folder: Path, wheels: Sequence[tuple[str, str, int]]) -> ProjectTree:
 
 def test_cpu_build_is_announced_and_installed_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wheels = [("torch", "9.9.9+cpu", 200_000_000), ("sympy", "1.1", 10), ("typing_extensions", "4.1", 10)]
-    step = Torch(_tree(tmp_path, wheels))
+    step = TorchBuild(_tree(tmp_path, wheels))
     assert not step.is_done()
     step.run()
     assert "PyTorch 9.9.9+cpu, the CPU build: 200.0 MB (200,000,000 bytes) in 1 file\n" in capsys.readouterr().out
@@ -76,14 +76,14 @@ def test_cuda_build_is_announced_with_all_that_it_brings(tmp_path: Path, capsys:
         ("triton", "3.7", 100_000),
         ("sympy", "1", 9),
     ]
-    Torch(_tree(tmp_path, wheels)).run()
+    TorchBuild(_tree(tmp_path, wheels)).run()
     assert "the CUDA build: 1.0 MB (1,000,000 bytes) in 3 files" in capsys.readouterr().out
     installed = (tmp_path / "notes").read_text().splitlines()[-1]
     assert installed.endswith("--no-deps torch==9.9.9 nvidia-cublas==13.1 triton==3.7")
 
 
 def test_installed_torch_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    step = Torch(_tree(tmp_path, []))
+    step = TorchBuild(_tree(tmp_path, []))
     step.run()
     assert capsys.readouterr().out == ""
     assert len((tmp_path / "notes").read_text().splitlines()) == 1
@@ -92,7 +92,7 @@ def test_installed_torch_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_too_little_room_is_told_with_both_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda place: _Usage(10**10, 0, 3_000_000))
-    step = Torch(_tree(tmp_path, [("torch", "9.9.9", 1_000_000)]))
+    step = TorchBuild(_tree(tmp_path, [("torch", "9.9.9", 1_000_000)]))
     with pytest.raises(SetupError, match=r"has 3\.0 MB free; PyTorch needs about 4\.0 MB"):
         step.run()
     assert not step.is_done()
@@ -101,7 +101,7 @@ def test_too_little_room_is_told_with_both_numbers(tmp_path: Path, monkeypatch: 
 
 def test_another_release_makes_the_step_due_again(tmp_path: Path) -> None:
     tree = _tree(tmp_path, [])
-    step = Torch(tree)
+    step = TorchBuild(tree)
     step.run()
     tree.torch_lock.write_text("torch==9.9.10\n")
     assert not step.is_done()
