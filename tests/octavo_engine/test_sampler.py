@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from octavo_engine.random_numbers import uniform
 from octavo_engine.sampler import Draw, sample
 
@@ -51,7 +52,9 @@ def test_each_row_equals_its_twin_whatever_its_neighbours(
         # float32 weights may cross a boundary between two neighbours; a wrong candidate set would differ by far more.
         if together[row] != expected:
             nudged = {
-                twin(values, Draw(draw.temperature, draw.top_k, draw.top_p * p, min(max(draw.number + d, 0), 1 - 1e-12)))
+                twin(
+                    values, Draw(draw.temperature, draw.top_k, draw.top_p * p, min(max(draw.number + d, 0), 1 - 1e-12))
+                )
                 for d in (-1e-6, 0, 1e-6)
                 for p in (1 - 1e-9, 1, 1 + 1e-9)
             }
