@@ -115,8 +115,9 @@ class SchedulingMachine(RuleBasedStateMachine):
             source = self.memory[copy.source * PAGE : (copy.source + 1) * PAGE]
             self.memory[copy.target * PAGE : (copy.target + 1) * PAGE] = source
         for row in plan.rows:
-            for slot, position in zip(row.sequence.table.slots(row.start, row.stop), range(row.start, row.stop)):
-                self.memory[slot] = row.sequence.tokens[position]
+            slots = row.sequence.table.slots(row.start, row.stop)
+            for slot, token in zip(slots, row.sequence.tokens[row.start : row.stop], strict=True):
+                self.memory[slot] = token
         for row in plan.rows:
             read = [self.memory[slot] for slot in row.sequence.table.slots(0, row.stop)]
             assert read == row.sequence.tokens[: row.stop], f"{row.sequence.id} reads another's pages"
