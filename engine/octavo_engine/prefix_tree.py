@@ -40,10 +40,10 @@ class Match:
     pages: tuple[int, ...]
     tokens: int
 
-    @property
-    def empty(self) -> bool:
-        """True when nothing is known."""
-        return self.tokens == 0
+    def whole_pages(self, page_size: int) -> Match:
+        """The match without a page that is known only in part."""
+        count = self.tokens // page_size
+        return Match(self.pages[:count], count * page_size)
 
 
 class PrefixTree:

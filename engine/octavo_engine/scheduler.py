@@ -184,16 +184,27 @@ class Scheduler:
             if not step.budget:
                 sequence.waiting_for = "the next step"
                 return
-            # At least the last token is computed: its logits are what is wanted.
-            known = self.tree.match(sequence.tokens[:-1], sequence.owner)
-            table = PageTable(self.pool, known.pages)
-            needed = table.needed(known.tokens, len(sequence.tokens))
-            if promised + needed > self.pool.available:
-                table.release()
-                sequence.waiting_for = "free pages"
+            if not self._enter_if_it_fits(sequence, promised, step):
+                if self.running:
+                    sequence.waiting_for = "free pages"
+                else:
+                    # It had shared pages before it gave way, and will never have as many of its own.
+                    step.out_of_memory.append(sequence)
                 return
-            self._enter(sequence, table, known.tokens, step)
-            promised += table.needed(sequence.computed + step.rows[-1].length, len(sequence.tokens))
+            promised += sequence.table.needed(step.rows[-1].stop, len(sequence.tokens))
+
+    def _enter_if_it_fits(self, sequence: Sequence, promised: int, step: _Step) -> bool:
+        """Admit a sequence with its known beginning, if the pages for the rest are available beside the promised ones."""
+        # At least the last token is computed: its logits are what is wanted.
+        known = self.tree.match(sequence.tokens[:-1], sequence.owner)
+        # A page that is known in part costs a page more while it is copied, which may be one too many.
+        for match in (known, known.whole_pages(self.pool.page_size)):
+            table = PageTable(self.pool, match.pages)
+            if promised + table.needed(match.tokens, len(sequence.tokens)) <= self.pool.available:
+                self._enter(sequence, table, match.tokens, step)
+                return True
+            table.release()
+        return False
 
     def _enter(self, sequence: Sequence, table: PageTable, known: int, step: _Step) -> None:
         sequence.table = table

@@ -18,7 +18,7 @@ class SequenceState(enum.StrEnum):
     DONE = "done"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Sequence:
     """One generation from admission to its end.
 
@@ -59,6 +59,10 @@ class Sequence:
     first_token: float | None = None
     last_token: float | None = None
     waiting_for: str | None = None
+
+    def __repr__(self) -> str:
+        """The few facts that tell sequences apart."""
+        return f"<{self.id} {self.state} {self.computed}/{len(self.tokens)} tokens, pages {self.table.pages}>"
 
     @property
     def output_length(self) -> int:
