@@ -194,7 +194,7 @@ class Scheduler:
             promised += sequence.table.needed(step.rows[-1].stop, len(sequence.tokens))
 
     def _enter_if_it_fits(self, sequence: Sequence, promised: int, step: _Step) -> bool:
-        """Admit a sequence with its known beginning, if the pages for the rest are available beside the promised ones."""
+        """Admit a sequence with its known beginning, if pages for the rest are available beside the promised ones."""
         # At least the last token is computed: its logits are what is wanted.
         known = self.tree.match(sequence.tokens[:-1], sequence.owner)
         # A page that is known in part costs a page more while it is copied, which may be one too many.
