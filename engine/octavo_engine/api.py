@@ -181,7 +181,11 @@ class Engine(Protocol):
         ...
 
     def configure(self, **changes: object) -> None:
-        """Change policy, max_batch_tokens or max_running from the next step on."""
+        """Change policy, max_batch_tokens, max_running or prefix_cache from the next step on."""
+        ...
+
+    def drop_cache(self) -> int:
+        """Forget all cached pages that no sequence holds; the number of pages that became free."""
         ...
 
     def check_integrity(self) -> IntegrityReport:

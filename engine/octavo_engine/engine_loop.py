@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from octavo_engine.errors import EngineClosed, EngineError
@@ -43,11 +43,18 @@ _T = TypeVar("_T")
 
 @dataclass(eq=False, slots=True)
 class Live:
-    """A sequence that has not ended, with its handle and its text."""
+    """A sequence that has not ended, with its handle and its text.
+
+    Attributes:
+        parent: the sequence that it is a fork of.
+        siblings: further answers to the same prompt, which fork from it when the prompt has been read.
+    """
 
     sequence: Sequence
     handle: LocalHandle
     text: TextStream
+    parent: Sequence | None = None
+    siblings: list[Live] = field(default_factory=list)
     announced: tuple[str, int] | None = None
 
 
@@ -124,7 +131,7 @@ class EngineLoop:
                 self._inbox.clear()
             self._flush()
             for live in ended:
-                self.scheduler.remove(live.sequence)
+                self.scheduler.remove(live.sequence, keep=False)
                 if not live.handle.done():
                     live.handle.push(Failed(error))
             self._runner.close()
@@ -137,11 +144,12 @@ class EngineLoop:
                 return False
             self._take_inbox()
             self._grant_wishes()
-            plan = self.scheduler.plan() if not self._paused else Plan((), (), (), ())
+            plan = self.scheduler.plan() if not self._paused else Plan((), (), (), (), ())
             self._announce(plan)
         self._flush()
+        self._metrics.copies_on_write += len(plan.copies)
         if plan.rows:
-            drawn = self._run_rows(plan.rows)
+            drawn = self._run_plan(plan)
             with self._changed:
                 self._apply(plan.rows, drawn)
         with self._changed:
@@ -162,14 +170,21 @@ class EngineLoop:
     def _take_inbox(self) -> None:
         while self._inbox:
             live = self._inbox.popleft()
-            self._live[live.sequence.id] = live
+            self._enter(live, live.parent)
+
+    def _enter(self, live: Live, parent: Sequence | None) -> None:
+        self._live[live.sequence.id] = live
+        if parent is None:
             self.scheduler.add(live.sequence)
+        else:
+            self.scheduler.fork(parent, live.sequence)
 
     def _grant_wishes(self) -> None:
         self._wishes = False
         for live in tuple(self._live.values()):
             if live.handle.cancelled:
-                self._finish(live, "cancelled")
+                for each in (live, *live.siblings):
+                    self._finish(each, "cancelled")
             elif live.handle.priority is not None:
                 live.sequence.priority = live.handle.priority
 
@@ -187,8 +202,10 @@ class EngineLoop:
                 self._send(live, Resumed())
             elif sequence.admitted is None:
                 sequence.admitted = time.monotonic()
+                sequence.cached = min(sequence.computed, sequence.prompt_length)
                 self._metrics.prompt_tokens += sequence.prompt_length
-                self._send(live, Started(sequence.id, sequence.index, sequence.seed, sequence.prompt_length, 0))
+                self._metrics.cached_tokens += sequence.cached
+                self._send(live, _started(sequence))
         waiting = sorted(self.scheduler.waiting, key=self.scheduler.policy.key)
         for position, sequence in enumerate(waiting, 1):
             live = self._live[sequence.id]
@@ -199,25 +216,28 @@ class EngineLoop:
         for live in self._live.values():
             live.handle.state = live.sequence.state.value
 
-    def _run_rows(self, rows: tuple[Row, ...]) -> list[Drawn]:
+    def _run_plan(self, plan: Plan) -> list[Drawn]:
         """Run a step; an error in it ends the sequences in it and no others."""
         try:
-            return self._runner.run(rows)
+            return self._runner.run(plan.rows, plan.copies)
         except Exception as fault:  # noqa: BLE001 - a fault of ours in one step must not end the other chats
             _log.exception("a step failed")
             error = EngineError(f"The engine failed while computing this answer ({fault!r}); ask again.")
-            return [error] * len(rows)
+            return [error] * len(plan.rows)
 
     def _apply(self, rows: tuple[Row, ...], drawn: list[Drawn]) -> None:
         now = time.monotonic()
         tokens = 0
         for row, token in zip(rows, drawn, strict=True):
-            live = self._live[row.sequence.id]
+            live = self._live.get(row.sequence.id)
+            if live is None:
+                # An error in another answer of its submission has ended it in this step.
+                continue
             if isinstance(token, EngineError):
                 self._fail(live, token)
                 continue
             again = row.samples and token is None
-            row.sequence.computed = row.stop - 1 if again else row.stop
+            self.scheduler.advance(row.sequence, row.stop - 1 if again else row.stop)
             if row.sequence.state is SequenceState.PREFILL and not again:
                 self._send(live, Progress(row.sequence.computed, len(row.sequence.tokens)))
             if token is not None:
@@ -228,11 +248,13 @@ class EngineLoop:
     def _advance(self, live: Live, token: int, now: float) -> None:
         """Add a drawn token to its sequence and say so."""
         sequence = live.sequence
+        while live.siblings:
+            self._enter(live.siblings.pop(0), sequence)
         sequence.state = SequenceState.RUNNING
         live.handle.state = sequence.state.value
-        before = sequence.output_length
+        before = len(sequence.tokens)
         reason = append_token(sequence, token, context=self._context)
-        if sequence.output_length > before:
+        if len(sequence.tokens) > before:
             sequence.first_token = sequence.first_token or now
             sequence.last_token = now
             self._send(live, Delta(sequence.index, "text", live.text.push(token), (token,)))
@@ -245,18 +267,21 @@ class EngineLoop:
         if rest:
             self._send(live, Delta(sequence.index, "text", rest, ()))
         timings = _timings(sequence, time.monotonic())
-        usage = Usage(sequence.prompt_length, 0, sequence.output_length)
+        usage = Usage(sequence.prompt_length, sequence.cached, sequence.own_length)
         self._metrics.count_finished(timings)
         self._send(live, Finished(sequence.index, reason, sequence.ended_by, usage, timings))
         self._drop(live)
 
     def _fail(self, live: Live, error: EngineError) -> None:
+        """End a submission with `error`: all its answers, since none of them can be waited for any more."""
         self._send(live, Failed(error))
-        self._drop(live)
+        for other in [other for other in self._live.values() if other.handle is live.handle]:
+            self._drop(other, keep=False)
 
-    def _drop(self, live: Live) -> None:
-        self.scheduler.remove(live.sequence)
-        del self._live[live.sequence.id]
+    def _drop(self, live: Live, *, keep: bool = True) -> None:
+        self.scheduler.remove(live.sequence, keep=keep)
+        # A sibling that has not entered is not among them.
+        self._live.pop(live.sequence.id, None)
 
     def _send(self, live: Live, event: Event) -> None:
         self._outbox.append((live.handle, event))
@@ -279,11 +304,17 @@ def closed_error() -> EngineClosed:
     return EngineClosed("The engine is closed; open the model again.")
 
 
+def _started(sequence: Sequence) -> Started:
+    return Started(
+        sequence.id, sequence.index, sequence.seed, sequence.prompt_length, sequence.cached, sequence.inherited
+    )
+
+
 def _timings(sequence: Sequence, now: float) -> Timings:
     queued = (sequence.admitted or now) - sequence.submitted
     ttft = tpot = None
     if sequence.first_token is not None and sequence.last_token is not None:
         ttft = sequence.first_token - sequence.submitted
-        if sequence.output_length > 1:
-            tpot = (sequence.last_token - sequence.first_token) / (sequence.output_length - 1)
+        if sequence.own_length > 1:
+            tpot = (sequence.last_token - sequence.first_token) / (sequence.own_length - 1)
     return Timings(queued, ttft, tpot, now - sequence.submitted)

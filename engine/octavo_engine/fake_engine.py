@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from weakref import WeakValueDictionary
 
 from octavo_engine.config import EngineConfig
 from octavo_engine.handle import LocalHandle
@@ -38,16 +39,17 @@ class FakeEngine(LocalEngine):
             fail_at: output position at which each sequence fails; None never.
         """
         self._answer = script
-        self._scripts: dict[str, GenerationRequest] = {}
+        self._handles: WeakValueDictionary[str, LocalHandle] = WeakValueDictionary()
         runner = ScriptRunner(self._script_of, tokens_per_second=tokens_per_second, ttft=ttft, fail_at=fail_at)
         config = EngineConfig(kv_pages=pages)
         super().__init__(_INFO, config, ByteTokenizer(), runner, PagePool(pages, config.page_size))
 
-    def _begin(self, request: GenerationRequest, handle: LocalHandle) -> None:
-        self._scripts[handle.id] = request
+    def _begin(self, handle: LocalHandle) -> None:
+        self._handles[handle.id] = handle
 
     def _script_of(self, identifier: str) -> str:
-        request = self._scripts.pop(identifier)
+        # Further answers to one request are named after the first: s1, s1.1, s1.2.
+        request = self._handles[identifier.partition(".")[0]].request
         return self._answer if isinstance(self._answer, str) else self._answer(request)
 
 

@@ -4,31 +4,72 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 from octavo_engine.api import Handle, OnEvent
 from octavo_engine.errors import InvalidRequest
 from octavo_engine.events import Completion, Delta, Event, Failed, Finished
-from octavo_engine.request import Priority, SamplingParams
+from octavo_engine.request import GenerationRequest, Priority, SamplingParams
+
+if TYPE_CHECKING:
+    from octavo_engine.sequence import Sequence
 
 _log = logging.getLogger(__name__)
+
+
+class HandleOwner(Protocol):
+    """What a handle asks of its engine."""
+
+    def wake(self) -> None:
+        """Look at the handle's wishes."""
+        ...
+
+    def fork(
+        self, parent: LocalHandle, n: int, *, at: int | None, sampling: SamplingParams | None, owner: str | None
+    ) -> list[Handle]:
+        """Fork a sequence; see `Handle.fork`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Inherited:
+    """What a fork took over from its parent: output tokens and the text that they complete."""
+
+    token_ids: tuple[int, ...] = ()
+    text: str = ""
 
 
 class LocalHandle:
     """Collects the events of one submission and wakes who waits for them."""
 
     def __init__(
-        self, identifier: str, owner: str, *, seed: int, on_event: OnEvent | None, on_change: Callable[[], None]
+        self,
+        identifier: str,
+        owner: str,
+        *,
+        request: GenerationRequest,
+        seed: int,
+        engine: HandleOwner,
+        answers: int = 1,
+        inherited: Inherited = Inherited(),
+        on_event: OnEvent | None = None,
     ) -> None:
-        """Make a handle whose events also go to `on_event`; `on_change` wakes the engine after a caller's wish."""
+        """Make a handle for `answers` sequences whose events also go to `on_event`."""
         self.id = identifier
         self.owner = owner
+        self.request = request
         self.seed = seed
+        self.inherited = inherited
+        # The first of its sequences once it is prepared; its tokens are what a fork takes over.
+        self.sequence: Sequence | None = None
+        self._engine = engine
+        self._open = answers
         self.state = "queued"
         self.cancelled = False
         self.priority: Priority | None = None
         self._on_event = on_event
-        self._on_change = on_change
         self._changed = threading.Condition()
         self._events: list[Event] = []
         self._read = 0
@@ -38,7 +79,9 @@ class LocalHandle:
         with self._changed:
             assert not self.done(), f"{event} after the end"
             self._events.append(event)
-            if isinstance(event, Finished | Failed):
+            if isinstance(event, Finished):
+                self._open -= 1
+            if isinstance(event, Failed) or not self._open:
                 self.state = "done"
             self._changed.notify_all()
         if self._on_event is not None:
@@ -72,8 +115,7 @@ class LocalHandle:
             last = self._events[-1]
         if isinstance(last, Failed):
             raise last.error
-        assert isinstance(last, Finished)
-        return _completion(self._events, last, self.seed)
+        return self._completion()
 
     def done(self) -> bool:
         """True after the last event."""
@@ -82,12 +124,12 @@ class LocalHandle:
     def cancel(self) -> None:
         """End within a step with reason "cancelled"; the text so far stands."""
         self.cancelled = True
-        self._on_change()
+        self._engine.wake()
 
     def set_priority(self, priority: Priority) -> None:
         """Change the priority from the next step on."""
         self.priority = Priority(priority)
-        self._on_change()
+        self._engine.wake()
 
     def pause(self) -> None:
         """Not of this version; raises InvalidRequest."""
@@ -104,21 +146,38 @@ class LocalHandle:
     def fork(
         self, n: int = 1, *, at: int | None = None, sampling: SamplingParams | None = None, owner: str | None = None
     ) -> list[Handle]:
-        """Not of this version; raises InvalidRequest."""
-        raise InvalidRequest("This version of Octavo cannot fork an answer; submit the branch as a request of its own.")
+        """New sequences that share this one's pages and go on from its first `at` output tokens.
 
+        Args:
+            n: how many.
+            at: output tokens to keep; None keeps all that are known now.
+            sampling: parameters of the forks; None takes this one's with a fresh seed. `max_tokens` counts new tokens.
+            owner: key of the forks in statistics; None takes this one's.
 
-def _completion(events: list[Event], last: Finished, seed: int) -> Completion:
-    deltas = [event for event in events if isinstance(event, Delta)]
-    return Completion(
-        text="".join(delta.text for delta in deltas if delta.kind == "text"),
-        reasoning="".join(delta.text for delta in deltas if delta.kind == "reasoning"),
-        tool_calls=tuple(delta.call for delta in deltas if delta.call is not None),
-        token_ids=tuple(token for delta in deltas for token in delta.token_ids),
-        index=last.index,
-        reason=last.reason,
-        stop=last.stop,
-        seed=seed,
-        usage=last.usage,
-        timings=last.timings,
-    )
+        Raises:
+            InvalidRequest: the answer has not begun, or has fewer tokens than `at`.
+            EngineClosed: the engine no longer answers.
+        """
+        return self._engine.fork(self, n, at=at, sampling=sampling, owner=owner)
+
+    def _completion(self) -> Completion:
+        """The answers, added up from the events; the first one with the others as its siblings."""
+        answers = [self._answer(event) for event in self._events if isinstance(event, Finished)]
+        first, *others = sorted(answers, key=lambda answer: answer.index)
+        return replace(first, siblings=tuple(others))
+
+    def _answer(self, finished: Finished) -> Completion:
+        deltas = [event for event in self._events if isinstance(event, Delta) and event.index == finished.index]
+        own = tuple(token for delta in deltas for token in delta.token_ids)
+        return Completion(
+            text=self.inherited.text + "".join(delta.text for delta in deltas if delta.kind == "text"),
+            reasoning="".join(delta.text for delta in deltas if delta.kind == "reasoning"),
+            tool_calls=tuple(delta.call for delta in deltas if delta.call is not None),
+            token_ids=self.inherited.token_ids + own,
+            index=finished.index,
+            reason=finished.reason,
+            stop=finished.stop,
+            seed=self.seed,
+            usage=finished.usage,
+            timings=finished.timings,
+        )

@@ -20,7 +20,7 @@ from octavo_engine.events import Failed
 from octavo_engine.handle import LocalHandle
 from octavo_engine.page_pool import PagePool
 from octavo_engine.page_table import PageTable
-from octavo_engine.request import GenerationRequest
+from octavo_engine.request import GenerationRequest, SamplingParams
 from octavo_engine.sequence import Sequence
 from octavo_engine.text_stream import TextStream
 
@@ -95,23 +95,32 @@ class Intake:
         request, handle = submission.request, submission.handle
         tokens = self._tokens(request)
         self._check_length(len(tokens))
-        sampling = request.sampling
-        own_end = frozenset() if sampling.ignore_eos else self._tokenizer.eos_ids
+        first, *siblings = [
+            Live(self._sequence(submission, tokens, index), handle, TextStream(self._tokenizer.token_bytes))
+            for index in range(request.sampling.n)
+        ]
+        first.siblings.extend(siblings)
+        handle.sequence = first.sequence
+        return first
+
+    def _sequence(self, submission: _Submission, tokens: list[int], index: int) -> Sequence:
+        request, handle = submission.request, submission.handle
         self._order += 1
-        sequence = Sequence(
-            id=handle.id,
+        return Sequence(
+            id=f"{handle.id}.{index}" if index else handle.id,
             owner=handle.owner,
-            tokens=tokens,
+            tokens=list(tokens),
             prompt_length=len(tokens),
-            sampling=sampling,
-            end_ids=own_end | frozenset(sampling.stop_token_ids),
+            sampling=request.sampling,
+            end_ids=end_ids(request.sampling, self._tokenizer),
             seed=handle.seed,
             order=self._order,
             priority=request.priority,
             table=PageTable(self._pool),
             submitted=submission.submitted,
+            index=index,
+            stream=index,
         )
-        return Live(sequence, handle, TextStream(self._tokenizer.token_bytes))
 
     def _tokens(self, request: GenerationRequest) -> list[int]:
         if request.messages is not None:
@@ -144,3 +153,9 @@ class Intake:
                 needed=pages,
                 available=self._pool.total,
             )
+
+
+def end_ids(sampling: SamplingParams, tokenizer: api.Tokenizer) -> frozenset[int]:
+    """The tokens that end an answer: the model's own unless they are ignored, and the request's."""
+    own = frozenset() if sampling.ignore_eos else tokenizer.eos_ids
+    return own | frozenset(sampling.stop_token_ids)

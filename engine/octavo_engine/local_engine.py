@@ -7,18 +7,20 @@ import os
 import random
 import threading
 
-from octavo_engine.api import OnEvent, OnProgress
+from octavo_engine.api import Handle, OnEvent, OnProgress
 from octavo_engine.config import EngineConfig
 from octavo_engine.engine_loop import EngineLoop, Live, closed_error
-from octavo_engine.handle import LocalHandle
+from octavo_engine.forking import Forking
+from octavo_engine.handle import Inherited, LocalHandle
 from octavo_engine.intake import Intake, StreamTokenizer
 from octavo_engine.metrics import Metrics
 from octavo_engine.model_info import ModelInfo
 from octavo_engine.page_pool import PagePool
 from octavo_engine.policy import policy_named
+from octavo_engine.prefix_tree import PrefixTree
 from octavo_engine.report import engine_stats, sequence_infos
-from octavo_engine.request import GenerationRequest
-from octavo_engine.request_check import check_request, configured
+from octavo_engine.request import GenerationRequest, SamplingParams
+from octavo_engine.request_check import check_request, check_sampling, configured
 from octavo_engine.runner import Runner
 from octavo_engine.scheduler import Scheduler
 from octavo_engine.stats import EngineStats, IntegrityReport, SequenceInfo
@@ -27,7 +29,7 @@ from octavo_engine.stats import EngineStats, IntegrityReport, SequenceInfo
 class LocalEngine:
     """Serves any number of submissions together; every method may be called from any thread."""
 
-    capabilities = frozenset({"pages"})
+    capabilities = frozenset({"fork"})
 
     def __init__(
         self, info: ModelInfo, config: EngineConfig, tokenizer: StreamTokenizer, runner: Runner, pool: PagePool
@@ -41,12 +43,14 @@ class LocalEngine:
         context = min(info.context_length, config.max_context or info.context_length)
         self._scheduler = Scheduler(
             pool,
+            PrefixTree(pool, enabled=config.prefix_cache),
             policy_named(config.policy),
             max_batch_tokens=min(config.max_batch_tokens, runner.step_tokens),
             max_running=config.max_running,
         )
         self._loop = EngineLoop(runner, self._scheduler, self._metrics, context=context)
         self._intake = Intake(tokenizer, pool, self._loop.add, context=context)
+        self._forking = Forking(tokenizer, pool, self._forked_handle)
         self._numbers = itertools.count(1)
         self._seeds = random.Random(config.seed)
         self._submitting = threading.Lock()
@@ -93,16 +97,53 @@ class LocalEngine:
             handle = LocalHandle(
                 f"s{next(self._numbers)}",
                 request.owner,
-                seed=self._seeds.getrandbits(63) if seed is None else seed,
+                request=request,
+                seed=self._fresh_seed() if seed is None else seed,
+                engine=self,
+                answers=request.sampling.n,
                 on_event=on_event,
-                on_change=self._loop.wake,
             )
-            self._begin(request, handle)
+            self._begin(handle)
             self._intake.put(request, handle)
         return handle
 
-    def _begin(self, request: GenerationRequest, handle: LocalHandle) -> None:
-        """Called for each accepted submission before it is queued."""
+    def wake(self) -> None:
+        """Look at the handles' wishes before the next step."""
+        self._loop.wake()
+
+    def fork(
+        self, parent: LocalHandle, n: int, *, at: int | None, sampling: SamplingParams | None, owner: str | None
+    ) -> list[Handle]:
+        """Fork the sequence of a handle of this engine; see `Handle.fork`."""
+        if sampling is not None:
+            check_sampling(sampling)
+        with self._submitting:
+            if self._closed:
+                raise closed_error()
+            children = self._loop.snapshot(
+                lambda _: self._forking.fork(parent, n, at=at, sampling=sampling, owner=owner)
+            )
+            for child in children:
+                self._loop.add(child)
+        return [child.handle for child in children]
+
+    def _forked_handle(self, parent: LocalHandle, owner: str, seed: int | None, inherited: Inherited) -> LocalHandle:
+        handle = LocalHandle(
+            f"s{next(self._numbers)}",
+            owner,
+            request=parent.request,
+            seed=self._fresh_seed() if seed is None else seed,
+            engine=self,
+            inherited=inherited,
+        )
+        self._begin(handle)
+        return handle
+
+    def _fresh_seed(self) -> int:
+        return self._seeds.getrandbits(63)
+
+    def _begin(self, handle: LocalHandle) -> None:
+        """Called for each new submission before it is queued."""
 
     def stats(self) -> EngineStats:
         """Counters and percentiles."""
@@ -113,7 +154,7 @@ class LocalEngine:
         return self._loop.snapshot(sequence_infos)
 
     def configure(self, **changes: object) -> None:
-        """Change policy, max_batch_tokens or max_running from the next step on.
+        """Change policy, max_batch_tokens, max_running or prefix_cache from the next step on.
 
         Raises:
             InvalidRequest: another setting, or a value out of range.
@@ -124,9 +165,14 @@ class LocalEngine:
             self._scheduler.policy = policy_named(self._config.policy)
             self._scheduler.max_batch_tokens = min(self._config.max_batch_tokens, self._runner.step_tokens)
             self._scheduler.max_running = self._config.max_running
+            self._scheduler.tree.enabled = self._config.prefix_cache
 
         self._loop.snapshot(change)
         self._loop.wake()
+
+    def drop_cache(self) -> int:
+        """Forget all cached pages that no sequence holds; the number of pages that became free."""
+        return self._loop.snapshot(lambda _: self._scheduler.tree.clear())
 
     def check_integrity(self) -> IntegrityReport:
         """Compare pool, page tables and sequences."""

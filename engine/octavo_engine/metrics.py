@@ -19,6 +19,7 @@ class Metrics:
         self.steps = 0
         self.preemptions = 0
         self.recomputes = 0
+        self.copies_on_write = 0
         self.prompt_tokens = 0
         self.cached_tokens = 0
         self._tokens: deque[tuple[float, int]] = deque()

@@ -9,6 +9,7 @@ import torch
 
 from octavo_engine.models.decoder import Decoder
 from octavo_engine.models.forward_batch import ForwardBatch
+from octavo_engine.page_table import PageCopy
 from octavo_engine.random_numbers import uniform
 from octavo_engine.runner import Drawn
 from octavo_engine.sampler import Draw, sample
@@ -29,8 +30,10 @@ class ModelRunner:
         self.weight_bytes = decoder.weight_bytes
         self.page_bytes = decoder.kv_bytes_per_token * page_size
 
-    def run(self, rows: Sequence[Row]) -> list[Drawn]:
-        """Compute all positions of `rows` and draw a token for each row that samples."""
+    def run(self, rows: Sequence[Row], copies: Sequence[PageCopy]) -> list[Drawn]:
+        """Copy pages, in order; then compute all positions of `rows` and draw a token for each row that samples."""
+        for copy in copies:
+            self._pages[:, :, copy.target] = self._pages[:, :, copy.source]
         sampling = [row for row in rows if row.samples]
         logits = self._decoder.forward(_batch(rows), self._pages)
         tokens = iter(sample(logits, [_draw(row) for row in sampling]))
@@ -43,7 +46,7 @@ class ModelRunner:
 
 def _draw(row: Row) -> Draw:
     sequence, sampling = row.sequence, row.sequence.sampling
-    number = uniform(sequence.seed, sequence.index, sequence.output_length)
+    number = uniform(sequence.seed, sequence.stream, sequence.output_length)
     return Draw(sampling.temperature, sampling.top_k, sampling.top_p, number)
 
 

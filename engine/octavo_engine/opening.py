@@ -7,10 +7,10 @@ import os
 import time
 from pathlib import Path
 
-import octavo_kernels
 import psutil
 import torch
 
+import octavo_kernels
 from octavo_engine.api import OnProgress
 from octavo_engine.config import EngineConfig
 from octavo_engine.devices import physical_cores

@@ -1,15 +1,17 @@
-"""The page pool: which pages are free and which are taken. Plain integers; knows neither sequences nor tensors."""
+"""The page pool: who holds which page. Plain integers; knows neither sequences nor tokens nor tensors.
+
+A page is free, held by one or more page tables, or cached: kept by the prefix tree while no table holds it. A page
+can be held and kept at once; it becomes free when the last holder and the tree have let go of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 
 class PagePool:
-    """All pages of one device, numbered from 0, handed out one at a time.
-
-    The page given back last is taken first, since its memory is the warmest.
-    """
+    """All pages of one device, numbered from 0. The page that became free last is taken first: its memory is warm."""
 
     def __init__(self, total: int, page_size: int) -> None:
         """Make a pool of `total` pages of `page_size` token positions each; all are free."""
@@ -17,62 +19,110 @@ class PagePool:
         assert page_size > 0
         self.total = total
         self.page_size = page_size
-        self._free = list(range(total - 1, -1, -1))
-        self._taken = bytearray(total)
+        # Called when no page is free but some are cached: must drop one that no table holds.
+        self.reclaim: Callable[[], None] | None = None
         # Pages from this number on have never been taken, so that no memory stands behind them yet.
         self.touched = 0
+        self._free = list(range(total - 1, -1, -1))
+        self._holders = [0] * total
+        self._kept = bytearray(total)
+        self._cached = 0
 
     @property
     def free(self) -> int:
-        """Number of free pages."""
+        """Number of pages that nobody needs."""
         return len(self._free)
+
+    @property
+    def cached(self) -> int:
+        """Number of pages that only the prefix tree keeps."""
+        return self._cached
 
     @property
     def used(self) -> int:
         """Number of pages that page tables hold."""
-        return self.total - len(self._free)
+        return self.total - len(self._free) - self._cached
+
+    @property
+    def available(self) -> int:
+        """Number of pages that can be taken: free ones and cached ones."""
+        return len(self._free) + self._cached
 
     def pages_for(self, tokens: int) -> int:
         """Number of pages that `tokens` positions need."""
         return -(-tokens // self.page_size)
 
+    def holders(self, page: int) -> int:
+        """Number of page tables that hold a page."""
+        return self._holders[page]
+
+    def is_kept(self, page: int) -> bool:
+        """Whether the prefix tree keeps a page."""
+        return bool(self._kept[page])
+
     def take(self) -> int:
-        """A free page; the caller has checked that there is one."""
-        assert self._free, "no free page"
+        """A page for one page table; the caller has checked that one is available."""
+        if not self._free:
+            assert self.reclaim is not None
+            assert self._cached, "no page is available"
+            self.reclaim()
         page = self._free.pop()
-        self._taken[page] = 1
+        self._holders[page] = 1
         self.touched = max(self.touched, page + 1)
         return page
 
-    def release(self, pages: Iterable[int]) -> None:
-        """Give pages back, the last first."""
-        for page in pages:
-            assert self._taken[page], f"page {page} was not taken"
-            self._taken[page] = 0
+    def share(self, page: int) -> None:
+        """Add a holder to a page that is held or kept."""
+        assert self._holders[page] or self._kept[page], f"page {page} is free"
+        if not self._holders[page]:
+            self._cached -= 1
+        self._holders[page] += 1
+
+    def release(self, page: int) -> None:
+        """Take one holder away."""
+        assert self._holders[page], f"page {page} has no holder"
+        self._holders[page] -= 1
+        if not self._holders[page]:
+            if self._kept[page]:
+                self._cached += 1
+            else:
+                self._free.append(page)
+
+    def keep(self, page: int) -> None:
+        """Let the prefix tree keep a page that is held."""
+        assert self._holders[page], f"page {page} has no holder"
+        assert not self._kept[page], f"page {page} is kept already"
+        self._kept[page] = 1
+
+    def drop(self, page: int) -> None:
+        """The prefix tree gives a page up; it becomes free unless a table holds it."""
+        assert self._kept[page], f"page {page} is not kept"
+        self._kept[page] = 0
+        if not self._holders[page]:
+            self._cached -= 1
             self._free.append(page)
 
-    def problems(self, held: Iterable[int]) -> list[str]:
-        """What is wrong when exactly the pages `held` should be taken: one sentence a fault."""
-        found: list[str] = []
-        seen: set[int] = set()
-        for page in held:
-            if page in seen:
-                found.append(f"page {page} is in two page tables")
-            seen.add(page)
-            if not self._taken[page]:
-                found.append(f"page {page} is held but free")
-        leaked = sum(self._taken) - len(seen)
-        if leaked:
-            found.append(f"{leaked} pages are taken that nobody holds")
-        if len(set(self._free)) != len(self._free) or any(self._taken[page] for page in self._free):
-            found.append("the list of free pages holds a page twice or a taken one")
-        if sum(self._taken) + len(self._free) != self.total:
-            found.append(f"{sum(self._taken)} taken and {len(self._free)} free pages are not {self.total}")
+    def problems(self, held: Iterable[int], kept: Iterable[int]) -> list[str]:
+        """What is wrong when the page tables hold exactly `held`, with repeats, and the tree keeps exactly `kept`."""
+        holders, tree = Counter(held), Counter(kept)
+        found = [f"page {page} stands {count} times in the prefix tree" for page, count in tree.items() if count > 1]
+        for page in range(self.total):
+            if self._holders[page] != holders[page]:
+                found.append(f"page {page} counts {self._holders[page]} holders and has {holders[page]}")
+            if bool(self._kept[page]) != (page in tree):
+                found.append(f"page {page} is {'not ' if page in tree else ''}marked as kept")
+        unused = {page for page in range(self.total) if not holders[page] and page not in tree}
+        if len(self._free) != len(unused) or set(self._free) != unused:
+            found.append(f"{len(self._free)} pages are listed as free and {len(unused)} are")
+        cached = sum(1 for page in tree if not holders[page])
+        if self._cached != cached:
+            found.append(f"{self._cached} pages count as cached and {cached} are")
         return found
 
-    def heal(self, held: Iterable[int]) -> None:
-        """Rebuild the books so that exactly the pages `held` are taken."""
-        self._taken = bytearray(self.total)
-        for page in held:
-            self._taken[page] = 1
-        self._free = [page for page in range(self.total - 1, -1, -1) if not self._taken[page]]
+    def heal(self, held: Iterable[int], kept: Iterable[int]) -> None:
+        """Rebuild the books from what page tables hold and the tree keeps."""
+        holders, tree = Counter(held), set(kept)
+        self._holders = [holders[page] for page in range(self.total)]
+        self._kept = bytearray(page in tree for page in range(self.total))
+        self._cached = sum(1 for page in tree if not holders[page])
+        self._free = [page for page in range(self.total - 1, -1, -1) if not holders[page] and page not in tree]

@@ -2,32 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from octavo_engine.page_pool import PagePool
 
 
-class PageTable:
-    """The pages of one sequence in order of position, taken from a pool when tokens arrive."""
+@dataclass(frozen=True, slots=True)
+class PageCopy:
+    """The contents of page `source` are to be copied to page `target` before a step computes."""
 
-    def __init__(self, pool: PagePool) -> None:
-        """Make an empty table over `pool`."""
+    source: int
+    target: int
+
+
+class PageTable:
+    """The pages of one sequence in order of position, shared with others until they are written to."""
+
+    def __init__(self, pool: PagePool, shared: Iterable[int] = ()) -> None:
+        """Make a table over `pool` that begins with the pages `shared`, held with their other holders."""
         self._pool = pool
         self.pages: list[int] = []
+        for page in shared:
+            pool.share(page)
+            self.pages.append(page)
 
-    def missing(self, tokens: int) -> int:
-        """Number of pages to take before the table covers `tokens` positions."""
-        return max(0, self._pool.pages_for(tokens) - len(self.pages))
+    def fork(self, tokens: int) -> PageTable:
+        """A table that shares the pages of the first `tokens` positions, the partly filled last one included."""
+        return PageTable(self._pool, self.pages[: self._pool.pages_for(tokens)])
 
-    def cover(self, tokens: int) -> None:
-        """Take pages until `tokens` positions have one; the caller has checked that they are free."""
-        for _ in range(self.missing(tokens)):
+    def needed(self, start: int, stop: int) -> int:
+        """Number of pages to take before the positions `start` to `stop` can be written."""
+        return max(0, self._pool.pages_for(stop) - len(self.pages)) + self._is_shared_at(start)
+
+    def prepare(self, start: int, stop: int) -> list[PageCopy]:
+        """Make the positions `start` to `stop` writable; the caller has checked that the pages are available.
+
+        Only the page of `start` can be a shared one that is written to: positions are written in order, so that
+        everything behind it is new.
+        """
+        copies = []
+        if self._is_shared_at(start):
+            index = start // self._pool.page_size
+            source = self.pages[index]
+            self.pages[index] = self._pool.take()
+            # The source may be evicted from here on; copies are made in order and before anything is written.
+            self._pool.release(source)
+            copies.append(PageCopy(source, self.pages[index]))
+        while len(self.pages) < self._pool.pages_for(stop):
             self.pages.append(self._pool.take())
+        return copies
+
+    def adopt(self, pages: Iterable[int]) -> None:
+        """Hold `pages` in place of this table's first ones, which have the same contents."""
+        for index, page in enumerate(pages):
+            if page != self.pages[index]:
+                self._pool.share(page)
+                self._pool.release(self.pages[index])
+                self.pages[index] = page
+
+    def _is_shared_at(self, position: int) -> bool:
+        """Whether the page of `position` must be copied before it is written to."""
+        index = position // self._pool.page_size
+        if index >= len(self.pages):
+            return False
+        page = self.pages[index]
+        return self._pool.holders(page) > 1 or self._pool.is_kept(page)
 
     def slots(self, start: int, stop: int) -> list[int]:
         """Where the positions `start` to `stop` lie: page * page_size + offset, for each."""
         size = self._pool.page_size
         return [self.pages[position // size] * size + position % size for position in range(start, stop)]
 
+    @property
+    def shared(self) -> int:
+        """Number of pages that other tables hold too."""
+        return sum(1 for page in self.pages if self._pool.holders(page) > 1)
+
     def release(self) -> None:
-        """Give all pages back."""
-        self._pool.release(reversed(self.pages))
+        """Let go of all pages, the last first."""
+        for page in reversed(self.pages):
+            self._pool.release(page)
         self.pages.clear()

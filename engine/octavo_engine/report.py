@@ -14,7 +14,9 @@ from octavo_engine.stats import EngineStats, SequenceInfo
 def engine_stats(live: tuple[Live, ...], scheduler: Scheduler, metrics: Metrics, runner: Runner) -> EngineStats:
     """Counters of the whole engine."""
     pool = scheduler.pool
-    filled = sum(sequence.computed for sequence in scheduler.running)
+    tables = [sequence.table for sequence in scheduler.running]
+    logical = sum(len(table.pages) for table in tables)
+    shared = len({page for table in tables for page in table.pages if pool.holders(page) > 1})
     slots = pool.used * pool.page_size
     return EngineStats(
         running=len(scheduler.running),
@@ -34,17 +36,33 @@ def engine_stats(live: tuple[Live, ...], scheduler: Scheduler, metrics: Metrics,
         preemptions=metrics.preemptions,
         swaps=0,
         recomputes=metrics.recomputes,
-        evictions=0,
-        copies_on_write=0,
-        pages={"free": pool.free, "private": pool.used, "shared": 0, "cached": 0, "swapped": 0},
-        sharing=1.0,
-        waste=1 - filled / slots if slots else 0.0,
+        evictions=scheduler.tree.evictions,
+        copies_on_write=metrics.copies_on_write,
+        pages={
+            "free": pool.free,
+            "private": pool.used - shared,
+            "shared": shared,
+            "cached": pool.cached,
+            "swapped": 0,
+        },
+        sharing=logical / pool.used if pool.used else 1.0,
+        waste=1 - _filled_slots(scheduler) / slots if slots else 0.0,
         device_memory=runner.weight_bytes + pool.touched * runner.page_bytes,
         host_memory=0,
         accepted_drafts=None,
         joules_per_token=None,
         kernel_backend=runner.backend,
     )
+
+
+def _filled_slots(scheduler: Scheduler) -> int:
+    """Positions that have keys and values in the pages that tables hold; a shared page counts once."""
+    size = scheduler.pool.page_size
+    filled: dict[int, int] = {}
+    for sequence in scheduler.running:
+        for index, page in enumerate(sequence.table.pages):
+            filled[page] = max(filled.get(page, 0), min(size, sequence.computed - index * size))
+    return sum(filled.values())
 
 
 def sequence_infos(live: tuple[Live, ...]) -> tuple[SequenceInfo, ...]:
@@ -58,7 +76,7 @@ def _info(live: Live, now: float) -> SequenceInfo:
     rate, ttft = 0.0, None
     if sequence.first_token is not None:
         ttft = sequence.first_token - sequence.submitted
-        rate = (sequence.output_length - 1) / max(now - sequence.first_token, 1e-6)
+        rate = (sequence.own_length - 1) / max(now - sequence.first_token, 1e-6)
     return SequenceInfo(
         id=sequence.id,
         owner=sequence.owner,
@@ -67,10 +85,10 @@ def _info(live: Live, now: float) -> SequenceInfo:
         waiting_for=sequence.waiting_for,
         prompt_tokens=sequence.prompt_length,
         computed_tokens=sequence.computed,
-        cached_tokens=0,
-        completion_tokens=sequence.output_length,
+        cached_tokens=sequence.cached,
+        completion_tokens=sequence.own_length,
         tokens_per_second=rate,
         ttft=ttft,
-        pages_private=len(sequence.table.pages),
-        pages_shared=0,
+        pages_private=len(sequence.table.pages) - sequence.table.shared,
+        pages_shared=sequence.table.shared,
     )

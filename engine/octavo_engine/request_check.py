@@ -31,7 +31,6 @@ _SAMPLING_LATER = {
     "dynatemp_range": "dynamic temperature",
     "dynatemp_exponent": "dynamic temperature",
     "order": "other orders of the sampling steps",
-    "n": "several answers to one request",
     "min_tokens": "a least number of tokens",
     "stop": "stop texts",
     "stop_on_loop": "loop detection",
@@ -86,6 +85,7 @@ def check_sampling(sampling: SamplingParams) -> None:
     _require(_is_count(sampling.top_k, 0), "top_k", sampling.top_k, "a whole number, 0 for no limit")
     _require(0 < sampling.top_p <= 1, "top_p", sampling.top_p, "above 0 and at most 1")
     _require(sampling.seed is None or _is_count(sampling.seed, 0), "seed", sampling.seed, "a whole number or None")
+    _require(_is_count(sampling.n, 1), "n", sampling.n, "a whole number of at least 1")
     tokens = sampling.max_tokens
     _require(tokens is None or _is_count(tokens, 0), "max_tokens", tokens, "a whole number or None")
 
@@ -143,7 +143,7 @@ def configured(config: EngineConfig, changes: dict[str, object]) -> EngineConfig
     Raises:
         InvalidRequest: a setting that cannot change while the engine runs, or a value out of range.
     """
-    changeable = {"policy", "max_batch_tokens", "max_running"}
+    changeable = {"policy", "max_batch_tokens", "max_running", "prefix_cache"}
     for name in changes:
         if name not in changeable:
             raise InvalidRequest(f"{name} cannot change while the engine runs; {', '.join(sorted(changeable))} can.")

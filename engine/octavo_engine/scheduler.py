@@ -6,10 +6,12 @@ fills a token budget with decodes first and prompt chunks after. Knows no model,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from octavo_engine.page_pool import PagePool
+from octavo_engine.page_table import PageCopy, PageTable
 from octavo_engine.policy import Policy
+from octavo_engine.prefix_tree import PrefixTree
 from octavo_engine.sequence import Sequence, SequenceState
 
 
@@ -22,6 +24,11 @@ class Row:
     stop: int
 
     @property
+    def length(self) -> int:
+        """Number of positions."""
+        return self.stop - self.start
+
+    @property
     def samples(self) -> bool:
         """True when the last known token is among the positions, so that the next one can be drawn."""
         return self.stop == len(self.sequence.tokens)
@@ -29,86 +36,132 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One step: its rows, who entered, who gave way, and who cannot go on for want of pages."""
+    """One step: its rows, pages to copy before them, who entered, who gave way, and who has no pages to go on."""
 
     rows: tuple[Row, ...]
+    copies: tuple[PageCopy, ...]
     admitted: tuple[Sequence, ...]
     preempted: tuple[Sequence, ...]
     out_of_memory: tuple[Sequence, ...]
 
 
+@dataclass(slots=True)
+class _Step:
+    """A plan in the making; `budget` tokens are left."""
+
+    budget: int
+    rows: list[Row] = field(default_factory=list)
+    copies: list[PageCopy] = field(default_factory=list)
+    admitted: list[Sequence] = field(default_factory=list)
+    preempted: list[Sequence] = field(default_factory=list)
+    out_of_memory: list[Sequence] = field(default_factory=list)
+
+
 class Scheduler:
     """Holds the waiting and the running sequences of one engine."""
 
-    def __init__(self, pool: PagePool, policy: Policy, *, max_batch_tokens: int, max_running: int) -> None:
-        """Schedule over `pool` with at most `max_running` sequences and `max_batch_tokens` tokens a step."""
+    def __init__(
+        self, pool: PagePool, tree: PrefixTree, policy: Policy, *, max_batch_tokens: int, max_running: int
+    ) -> None:
+        """Schedule over `pool` and `tree` with at most `max_running` sequences and `max_batch_tokens` tokens a step."""
         self.pool = pool
+        self.tree = tree
         self.policy = policy
         self.max_batch_tokens = max_batch_tokens
         self.max_running = max_running
         self.waiting: list[Sequence] = []
         self.running: list[Sequence] = []
+        # Forks that entered since the last plan, to be announced with it.
+        self.forked: list[Sequence] = []
 
     def add(self, sequence: Sequence) -> None:
         """Queue a sequence."""
         self.waiting.append(sequence)
 
-    def remove(self, sequence: Sequence) -> None:
-        """Take a sequence out, wherever it is, and give its pages back."""
-        for sequences in (self.waiting, self.running):
-            if sequence in sequences:
-                sequences.remove(sequence)
-        sequence.table.release()
+    def fork(self, parent: Sequence, child: Sequence) -> None:
+        """Add `child`, whose tokens begin like those of `parent`, sharing the pages of what both have.
+
+        A child of a parent that is not running, or without a place to run, waits like everybody else and finds its
+        beginning in the prefix tree.
+        """
+        if parent not in self.running or len(self.running) >= self.max_running:
+            self.add(child)
+            return
+        child.computed = min(parent.computed, len(child.tokens) - 1)
+        child.table = parent.table.fork(child.computed)
+        child.state = SequenceState.PREFILL
+        self.running.append(child)
+        self.forked.append(child)
+
+    def remove(self, sequence: Sequence, *, keep: bool = True) -> None:
+        """Take a sequence out, wherever it is; with `keep` the prefix tree gets what it has computed."""
+        if sequence in self.waiting:
+            self.waiting.remove(sequence)
+        if sequence in self.running:
+            self.running.remove(sequence)
+            self._give_back(sequence, keep=keep)
         sequence.state = SequenceState.DONE
+
+    def advance(self, sequence: Sequence, computed: int) -> None:
+        """Note that the positions up to `computed` have their keys and values; full pages can be found from now on."""
+        before, sequence.computed = sequence.computed // self.pool.page_size, computed
+        full = computed // self.pool.page_size
+        if full > before:
+            tokens = sequence.tokens[: full * self.pool.page_size]
+            sequence.table.adopt(self.tree.insert(tokens, sequence.table.pages[:full], sequence.owner))
 
     def plan(self) -> Plan:
         """Fill the token budget of the next step and take the pages for it."""
-        rows: list[Row] = []
-        preempted: list[Sequence] = []
-        out_of_memory: list[Sequence] = []
-        # A decode stays in the budget even when there are more of them than tokens: the rest follows in the next step.
-        budget = self.max_batch_tokens
-        for sequence in self._in_order(self.running, decoding=True):
-            if budget == 0 or sequence not in self.running:
-                continue
-            if self._make_room(sequence, len(sequence.tokens), preempted, out_of_memory):
-                rows.append(self._row(sequence, 1))
-                budget -= 1
-        rows = [row for row in rows if row.sequence in self.running]
-        for sequence in self._in_order(self.running, decoding=False):
-            if budget == 0:
-                break
-            count = min(budget, sequence.remaining)
-            if sequence.table.missing(sequence.computed + count) <= self.pool.free:
-                rows.append(self._row(sequence, count))
-                budget -= count
-        admitted = self._admit(budget, rows) if not preempted else []
-        return Plan(tuple(rows), tuple(admitted), tuple(preempted), tuple(out_of_memory))
+        step = _Step(self.max_batch_tokens, admitted=[child for child in self.forked if child in self.running])
+        self.forked.clear()
+        for sequence in self._in_order(decoding=True):
+            # A victim of the one before it is no longer running.
+            if step.budget and sequence in self.running and self._make_room(sequence, 1, step):
+                self._compute(sequence, 1, step)
+        step.rows = [row for row in step.rows if row.sequence in self.running]
+        for sequence in self._in_order(decoding=False):
+            # Prompts wait for their pages, which were counted on admission. Forks were not: where nothing else can
+            # move, somebody gives way.
+            stuck = not step.rows and not step.preempted
+            count = min(step.budget, sequence.remaining)
+            if count and (self._fits(sequence, count) or (stuck and self._make_room(sequence, count, step))):
+                self._compute(sequence, count, step)
+        if not step.preempted:
+            self._admit(step)
+        return Plan(
+            tuple(step.rows), tuple(step.copies), tuple(step.admitted), tuple(step.preempted), tuple(step.out_of_memory)
+        )
 
-    def _in_order(self, sequences: list[Sequence], *, decoding: bool) -> list[Sequence]:
-        return sorted((s for s in sequences if (s.remaining == 1) == decoding), key=self.policy.key)
+    def _in_order(self, *, decoding: bool) -> list[Sequence]:
+        return sorted((s for s in self.running if (s.remaining == 1) == decoding), key=self.policy.key)
 
-    def _row(self, sequence: Sequence, count: int) -> Row:
-        sequence.table.cover(sequence.computed + count)
-        return Row(sequence, sequence.computed, sequence.computed + count)
+    def _compute(self, sequence: Sequence, count: int, step: _Step) -> None:
+        """Put the next `count` positions of `sequence` into the step."""
+        start, stop = sequence.computed, sequence.computed + count
+        step.copies += sequence.table.prepare(start, stop)
+        step.rows.append(Row(sequence, start, stop))
+        step.budget -= count
 
-    def _make_room(
-        self, sequence: Sequence, tokens: int, preempted: list[Sequence], out_of_memory: list[Sequence]
-    ) -> bool:
-        """Free the pages that `sequence` lacks for `tokens` positions; False when it had to go itself."""
-        while sequence.table.missing(tokens) > self.pool.free:
+    def _fits(self, sequence: Sequence, count: int) -> bool:
+        """Whether the pages for the next `count` positions are available; a sequence that has just left needs none."""
+        needed = sequence.table.needed(sequence.computed, sequence.computed + count)
+        return sequence in self.running and needed <= self.pool.available
+
+    def _make_room(self, sequence: Sequence, count: int, step: _Step) -> bool:
+        """See that the next `count` positions have pages; False when the sequence itself had to go for it."""
+        while not self._fits(sequence, count):
             if len(self.running) == 1:
-                out_of_memory.append(sequence)
+                step.out_of_memory.append(sequence)
                 return False
             victim = max(self.running, key=self.policy.key)
             self._preempt(victim)
-            preempted.append(victim)
+            step.preempted.append(victim)
             if victim is sequence:
                 return False
         return True
 
     def _preempt(self, victim: Sequence) -> None:
-        victim.table.release()
+        self._give_back(victim, keep=True)
         victim.computed = 0
         victim.preempted = True
         victim.state = SequenceState.QUEUED
@@ -116,36 +169,56 @@ class Scheduler:
         self.running.remove(victim)
         self.waiting.append(victim)
 
-    def _admit(self, budget: int, rows: list[Row]) -> list[Sequence]:
+    def _give_back(self, sequence: Sequence, *, keep: bool) -> None:
+        if keep:
+            self.tree.insert(sequence.tokens[: sequence.computed], sequence.table.pages, sequence.owner)
+        sequence.table.release()
+
+    def _admit(self, step: _Step) -> None:
         """Let waiting sequences in, in order, while budget, places and pages for their whole length last."""
-        admitted: list[Sequence] = []
-        promised = sum(s.table.missing(len(s.tokens)) for s in self.running)
+        promised = sum(s.table.needed(s.computed, len(s.tokens)) for s in self.running)
         for sequence in sorted(self.waiting, key=self.policy.key):
-            pages = self.pool.pages_for(len(sequence.tokens))
             if len(self.running) >= self.max_running:
                 sequence.waiting_for = "other answers to end"
-            elif promised + pages > self.pool.free:
-                sequence.waiting_for = "free pages"
-            elif budget == 0:
+                return
+            if not step.budget:
                 sequence.waiting_for = "the next step"
-            else:
-                count = min(budget, sequence.remaining)
-                self.waiting.remove(sequence)
-                self.running.append(sequence)
-                sequence.state = SequenceState.PREFILL
-                sequence.waiting_for = None
-                rows.append(self._row(sequence, count))
-                budget -= count
-                promised += sequence.table.missing(len(sequence.tokens))
-                admitted.append(sequence)
-                continue
-            break
-        return admitted
+                return
+            if not self._enter_if_it_fits(sequence, promised, step):
+                if self.running:
+                    sequence.waiting_for = "free pages"
+                else:
+                    # It had shared pages before it gave way, and will never have as many of its own.
+                    step.out_of_memory.append(sequence)
+                return
+            promised += sequence.table.needed(step.rows[-1].stop, len(sequence.tokens))
+
+    def _enter_if_it_fits(self, sequence: Sequence, promised: int, step: _Step) -> bool:
+        """Admit a sequence with its known beginning, if pages for the rest are available beside the promised ones."""
+        # At least the last token is computed: its logits are what is wanted.
+        known = self.tree.match(sequence.tokens[:-1], sequence.owner)
+        # A page that is known in part costs a page more while it is copied, which may be one too many.
+        for match in (known, known.whole_pages(self.pool.page_size)):
+            table = PageTable(self.pool, match.pages)
+            if promised + table.needed(match.tokens, len(sequence.tokens)) <= self.pool.available:
+                self._enter(sequence, table, match.tokens, step)
+                return True
+            table.release()
+        return False
+
+    def _enter(self, sequence: Sequence, table: PageTable, known: int, step: _Step) -> None:
+        sequence.table = table
+        sequence.computed = known
+        sequence.state = SequenceState.PREFILL
+        sequence.waiting_for = None
+        self.waiting.remove(sequence)
+        self.running.append(sequence)
+        step.admitted.append(sequence)
+        self._compute(sequence, min(step.budget, sequence.remaining), step)
 
     def problems(self) -> list[str]:
-        """What is wrong with pool and page tables: one sentence a fault."""
-        held = [page for sequence in self.running for page in sequence.table.pages]
-        found = self.pool.problems(held)
+        """What is wrong with pool, page tables and prefix tree: one sentence a fault."""
+        found = self.pool.problems(*self._books())
         for sequence in self.running:
             if len(sequence.table.pages) < self.pool.pages_for(sequence.computed):
                 found.append(f"sequence {sequence.id} has {sequence.computed} positions in too few pages")
@@ -153,5 +226,9 @@ class Scheduler:
         return found
 
     def heal(self) -> None:
-        """Make the pool agree with the page tables of the running sequences."""
-        self.pool.heal(page for sequence in self.running for page in sequence.table.pages)
+        """Make the pool agree with the page tables of the running sequences and with the prefix tree."""
+        self.pool.heal(*self._books())
+
+    def _books(self) -> tuple[list[int], list[int]]:
+        held = [page for sequence in self.running for page in sequence.table.pages]
+        return held, [node.page for node in self.tree.nodes()]

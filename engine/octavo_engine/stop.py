@@ -20,6 +20,6 @@ def append_token(sequence: Sequence, token: int, *, context: int) -> FinishReaso
         sequence.ended_by = token
         return "stop"
     sequence.tokens.append(token)
-    if sequence.sampling.max_tokens is not None and sequence.output_length >= sequence.sampling.max_tokens:
+    if sequence.sampling.max_tokens is not None and sequence.own_length >= sequence.sampling.max_tokens:
         return "length"
     return "context" if len(sequence.tokens) >= context else None

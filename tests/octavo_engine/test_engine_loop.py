@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+
 from octavo_engine import (
     Delta,
     EngineClosed,
@@ -33,6 +34,11 @@ def engine() -> Iterator[FakeEngine]:
 
 def ask(prompt: str, **sampling: object) -> GenerationRequest:
     return GenerationRequest(prompt=prompt, owner="test", sampling=SamplingParams(**sampling))  # type: ignore[arg-type]
+
+
+def in_use(engine: FakeEngine) -> int:
+    pages = engine.stats().pages
+    return pages["private"] + pages["shared"]
 
 
 def test_many_submissions_share_steps(engine: FakeEngine) -> None:
@@ -81,7 +87,7 @@ def test_cancel_ends_within_a_step_and_keeps_the_text() -> None:
     assert completion.reason == "cancelled"
     assert completion.text
     assert other.result(10).reason == "length"
-    assert engine.stats().pages["free"] == 256
+    assert in_use(engine) == 0
     engine.close()
 
 
@@ -99,7 +105,7 @@ def test_too_few_pages_preempt_and_everybody_ends() -> None:
     assert {handle.result(20).text for handle in handles} == {"a" * 200}
     stats = engine.stats()
     assert stats.preemptions == stats.recomputes > 0
-    assert stats.pages["free"] == 16
+    assert in_use(engine) == 0
     assert engine.check_integrity().ok
     engine.close()
 
@@ -221,7 +227,7 @@ def test_priority_decides_who_waits() -> None:
         (ask("x", top_k=-3), "top_k"),
         (ask("x", max_tokens=-1), "max_tokens"),
         (ask("x", min_p=0.1), "min-p"),
-        (ask("x", n=2), "several answers"),
+        (ask("x", n=0), "n is 0"),
         (GenerationRequest(prompt="x", tools=[{}]), "tools"),
     ],
 )
@@ -246,3 +252,93 @@ def test_configure_refuses_what_cannot_change(engine: FakeEngine) -> None:
         engine.configure(policy="longest")
     engine.configure(policy="fcfs", max_running=3)
     assert (engine.config.policy, engine.config.max_running) == ("fcfs", 3)
+
+
+def test_several_answers_share_the_prompt_and_come_in_one_handle() -> None:
+    engine = FakeEngine(script="an answer", tokens_per_second=FAST)
+    handle = engine.submit(GenerationRequest(prompt="p" * 40, sampling=SamplingParams(n=3)))
+    completion = handle.result(5)
+    assert [answer.text for answer in (completion, *completion.siblings)] == ["an answer"] * 3
+    assert [answer.index for answer in (completion, *completion.siblings)] == [0, 1, 2]
+    events = list(handle.events(0))
+    assert sum(isinstance(event, Finished) for event in events) == 3
+    started = {event.index: event for event in events if isinstance(event, Started)}
+    assert [started[index].cached_tokens for index in range(3)] == [0, 39, 39]
+    assert engine.stats().copies_on_write == 2
+    engine.close()
+
+
+def test_cancelling_several_answers_ends_each() -> None:
+    engine = FakeEngine(script="word " * 1000, ttft=30)
+    handle = engine.submit(GenerationRequest(prompt="p", sampling=SamplingParams(n=3)))
+    handle.cancel()
+    completion = handle.result(2)
+    assert [answer.reason for answer in (completion, *completion.siblings)] == ["cancelled"] * 3
+    engine.close()
+
+
+def test_a_failure_of_one_of_several_answers_fails_the_submission() -> None:
+    engine = FakeEngine(script="a long answer", tokens_per_second=FAST, fail_at=4)
+    handle = engine.submit(GenerationRequest(prompt="p", sampling=SamplingParams(n=3)))
+    with pytest.raises(EngineError, match="token 4"):
+        handle.result(5)
+    assert sum(isinstance(event, Failed) for event in handle.events(0)) == 1
+    assert engine.submit(ask("x", max_tokens=2)).result(5).reason == "length"
+    assert engine.check_integrity().ok
+    engine.close()
+
+
+def test_forks_go_on_from_their_parents_tokens() -> None:
+    engine = FakeEngine(script="héllo " * 30, tokens_per_second=2000)
+    parent = engine.submit(ask("p" * 37))
+    deltas = 0
+    for event in parent.events(5):
+        deltas += isinstance(event, Delta)
+        if deltas == 12:
+            break
+    running = parent.fork(2)
+    assert parent.result(5).text == "héllo " * 30
+    # The second byte of é is not inherited: the fork completes the character.
+    finished = parent.fork(1, at=2, sampling=SamplingParams(max_tokens=5))[0]
+    for fork in running:
+        assert fork.result(5).text == "héllo " * 30
+    completion = finished.result(5)
+    assert completion.text == "héllo"[:1] + "éllo "
+    assert completion.usage.completion_tokens == 5
+    assert completion.token_ids == tuple("héllo ".encode())
+    started = next(event for event in finished.events(0) if isinstance(event, Started))
+    assert (started.inherited_tokens, started.cached_tokens) == (2, 37)
+    assert completion.seed != parent.result(0).seed
+    engine.close()
+
+
+def test_forks_that_cannot_be_are_refused(engine: FakeEngine) -> None:
+    handle = engine.submit(ask("x"))
+    handle.result(5)
+    with pytest.raises(InvalidRequest, match="at is 999"):
+        handle.fork(at=999)
+    with pytest.raises(InvalidRequest, match="n is 0"):
+        handle.fork(0)
+    with pytest.raises(InvalidRequest, match="temperature"):
+        handle.fork(sampling=SamplingParams(temperature=-1))
+
+
+def test_a_second_turn_computes_only_what_is_new(engine: FakeEngine) -> None:
+    first = engine.submit(GenerationRequest(prompt="a" * 100, sampling=SamplingParams(max_tokens=20))).result(5)
+    history = [*b"a" * 100, *first.token_ids]
+    second = engine.submit(GenerationRequest(token_ids=[*history, *b"next"], sampling=SamplingParams(max_tokens=2)))
+    # The last token of the answer was drawn and never computed.
+    assert second.result(5).usage.cached_tokens == 100 + 20 - 1
+    assert engine.stats().prefix_hit_rate > 0.5
+    assert engine.drop_cache() > 0
+    third = engine.submit(GenerationRequest(token_ids=history, sampling=SamplingParams(max_tokens=2)))
+    assert third.result(5).usage.cached_tokens == 0
+
+
+def test_without_a_prefix_cache_pages_are_free_at_once() -> None:
+    engine = FakeEngine(script="text", tokens_per_second=FAST)
+    engine.configure(prefix_cache=False)
+    engine.submit(ask("p" * 50)).result(5)
+    assert engine.submit(ask("p" * 50)).result(5).usage.cached_tokens == 0
+    assert engine.stats().pages["free"] == 256
+    engine.close()

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from octavo_engine import Engine, EngineConfig, GenerationRequest, SamplingParams
 
 PROMPTS = [

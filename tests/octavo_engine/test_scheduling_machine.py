@@ -1,0 +1,154 @@
+"""Random work over random pools: whatever happens, every sequence reads what it wrote and everything ends.
+
+The machine keeps a memory with one token in each slot where the engine would keep keys and values. Each step makes the
+planned copies, writes the planned positions, and then checks that every position of every row holds its own token.
+"""
+
+from collections.abc import Iterator
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from octavo_engine.page_pool import PagePool
+from octavo_engine.page_table import PageTable
+from octavo_engine.policy import policy_named
+from octavo_engine.prefix_tree import PrefixTree
+from octavo_engine.request import Priority, SamplingParams
+from octavo_engine.scheduler import Plan, Scheduler
+from octavo_engine.sequence import Sequence, SequenceState
+
+PAGE = 4
+LONGEST = 60
+
+
+class SchedulingMachine(RuleBasedStateMachine):
+    """Submits, forks, cancels, fails and reconfigures between steps."""
+
+    @initialize(
+        pages=st.integers(2, 16),
+        tokens=st.integers(1, 30),
+        running=st.integers(1, 5),
+        policy=st.sampled_from(["fcfs", "priority"]),
+        cache=st.booleans(),
+    )
+    def open(self, pages: int, tokens: int, running: int, policy: str, cache: bool) -> None:
+        pool = PagePool(pages, PAGE)
+        self.tree = PrefixTree(pool, enabled=cache)
+        self.scheduler = Scheduler(pool, self.tree, policy_named(policy), max_batch_tokens=tokens, max_running=running)
+        self.pool = pool
+        self.memory = [-1] * (pages * PAGE)
+        self.wanted: dict[str, int] = {}
+        self.ended: list[Sequence] = []
+        self.order = 0
+
+    def live(self) -> Iterator[Sequence]:
+        yield from self.scheduler.running
+        yield from self.scheduler.waiting
+
+    def make(self, tokens: list[int], prompt: int, output: int, priority: Priority) -> Sequence:
+        self.order += 1
+        sequence = Sequence(
+            id=f"s{self.order}",
+            owner=f"o{self.order % 3}",
+            tokens=tokens,
+            prompt_length=prompt,
+            sampling=SamplingParams(),
+            end_ids=frozenset(),
+            seed=0,
+            order=self.order,
+            priority=priority,
+            table=PageTable(self.pool),
+            submitted=0.0,
+        )
+        self.wanted[sequence.id] = min(LONGEST, len(tokens) + output)
+        return sequence
+
+    @rule(
+        tokens=st.lists(st.integers(0, 1), min_size=1, max_size=30),
+        output=st.integers(1, 20),
+        priority=st.sampled_from(Priority),
+    )
+    def submit(self, tokens: list[int], output: int, priority: Priority) -> None:
+        if self.pool.pages_for(len(tokens) + 1) <= self.pool.total:
+            self.scheduler.add(self.make(tokens, len(tokens), output, priority))
+
+    @rule(data=st.data(), output=st.integers(1, 20))
+    def fork(self, data: st.DataObject, output: int) -> None:
+        parents = [*self.live(), *self.ended[-3:]]
+        if parents:
+            parent = data.draw(st.sampled_from(parents))
+            kept = data.draw(st.integers(0, len(parent.tokens) - parent.prompt_length))
+            tokens = parent.tokens[: parent.prompt_length + kept]
+            if self.pool.pages_for(len(tokens) + 1) <= self.pool.total:
+                self.scheduler.fork(parent, self.make(tokens, parent.prompt_length, output, parent.priority))
+
+    @rule(data=st.data(), keep=st.booleans())
+    def end(self, data: st.DataObject, keep: bool) -> None:
+        sequences = list(self.live())
+        if sequences:
+            self.remove(data.draw(st.sampled_from(sequences)), keep=keep)
+
+    def remove(self, sequence: Sequence, *, keep: bool = True) -> None:
+        self.scheduler.remove(sequence, keep=keep)
+        self.ended.append(sequence)
+
+    @rule(tokens=st.integers(1, 30), running=st.integers(1, 5), policy=st.sampled_from(["fcfs", "priority"]))
+    def configure(self, tokens: int, running: int, policy: str) -> None:
+        self.scheduler.max_batch_tokens = tokens
+        self.scheduler.max_running = running
+        self.scheduler.policy = policy_named(policy)
+
+    @rule()
+    def drop_cache(self) -> None:
+        self.tree.clear()
+
+    @rule(steps=st.integers(1, 8))
+    def step(self, steps: int) -> None:
+        for _ in range(steps):
+            self.compute(self.scheduler.plan())
+
+    def compute(self, plan: Plan) -> None:
+        for sequence in plan.out_of_memory:
+            self.remove(sequence)
+        for copy in plan.copies:
+            source = self.memory[copy.source * PAGE : (copy.source + 1) * PAGE]
+            self.memory[copy.target * PAGE : (copy.target + 1) * PAGE] = source
+        for row in plan.rows:
+            slots = row.sequence.table.slots(row.start, row.stop)
+            for slot, token in zip(slots, row.sequence.tokens[row.start : row.stop], strict=True):
+                self.memory[slot] = token
+        for row in plan.rows:
+            read = [self.memory[slot] for slot in row.sequence.table.slots(0, row.stop)]
+            assert read == row.sequence.tokens[: row.stop], f"{row.sequence.id} reads another's pages"
+        assert sum(row.length for row in plan.rows) <= self.scheduler.max_batch_tokens
+        for row in plan.rows:
+            samples = row.samples
+            self.scheduler.advance(row.sequence, row.stop)
+            if samples:
+                row.sequence.state = SequenceState.RUNNING
+                row.sequence.tokens.append((len(row.sequence.tokens) + self.order) % 2)
+                if len(row.sequence.tokens) >= self.wanted[row.sequence.id]:
+                    self.remove(row.sequence)
+
+    @invariant()
+    def books_hold(self) -> None:
+        if hasattr(self, "scheduler"):
+            assert self.scheduler.problems() == []
+            assert self.pool.free + self.pool.used + self.pool.cached == self.pool.total
+
+    def teardown(self) -> None:
+        if not hasattr(self, "scheduler"):
+            return
+        for _ in range(20_000):
+            if not any(self.live()):
+                break
+            self.compute(self.scheduler.plan())
+        assert not any(self.live()), "a sequence never ends"
+        assert self.pool.available == self.pool.total
+        self.tree.clear()
+        assert self.pool.free == self.pool.total
+
+
+SchedulingMachine.TestCase.settings = settings(max_examples=120, stateful_step_count=40, deadline=None)
+TestSchedulingMachine = SchedulingMachine.TestCase
