@@ -30,7 +30,7 @@ class EngineConfig:
 
     device: str = "auto"
     dtype: str = "auto"
-    weights: str = "auto"
+    weights: Literal["auto", "bfloat16", "float32", "int4"] = "auto"
     kv_dtype: str = "auto"
     page_size: int = 16
     kv_pages: int | None = None

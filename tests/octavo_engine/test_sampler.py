@@ -66,8 +66,8 @@ def test_impossible_tokens_are_never_drawn() -> None:
     logits = torch.full((1, 1000), -torch.inf)
     logits[0, 3] = logits[0, 700] = 1.0
     numbers = (0.0, 0.25, 0.75, 1 - 2**-53)
-    for truncation in ({"top_k": 0, "top_p": 1.0}, {"top_k": 50, "top_p": 1.0}, {"top_k": 0, "top_p": 0.99}):
-        drawn = [sample(logits, [Draw(temperature=0.01, number=u, **truncation)])[0] for u in numbers]
+    for top_k, top_p in ((0, 1.0), (50, 1.0), (0, 0.99)):
+        drawn = [sample(logits, [Draw(temperature=0.01, top_k=top_k, top_p=top_p, number=u)])[0] for u in numbers]
         assert drawn == [3, 3, 700, 700]
 
 

@@ -21,10 +21,10 @@ def byte_level_bpe(tokens: Sequence[str], merges: Sequence[str], split: str) -> 
         ModelLoadError: the pre-tokenizer is unknown, or a merge names a token that is not in the vocabulary.
     """
     vocabulary = {token: index for index, token in enumerate(tokens)}
-    pairs = [tuple(merge.split(" ", 1)) for merge in merges]
+    pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in merges)]
     try:
         tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=pairs))
-    except Exception as fault:  # noqa: BLE001 - the library raises bare Exception for bad merges
+    except Exception as fault:  # the library raises bare Exception for bad merges
         raise ModelLoadError(
             f"The tokenizer in the model file is damaged ({fault}); download the file again."
         ) from fault
