@@ -37,6 +37,7 @@ from octavo_engine.events import (
 from octavo_engine.fake_engine import FakeEngine
 from octavo_engine.inspection import inspect
 from octavo_engine.model_info import ModelInfo
+from octavo_engine.page_map import PageInfo, PageMap
 from octavo_engine.request import (
     Choice,
     Ebnf,
@@ -47,7 +48,7 @@ from octavo_engine.request import (
     Regex,
     SamplingParams,
 )
-from octavo_engine.stats import DeviceInfo, EngineStats, IntegrityReport, LoadProgress, SequenceInfo
+from octavo_engine.stats import DeviceInfo, EngineStats, IntegrityReport, LoadProgress, PrefixNode, SequenceInfo
 
 __all__ = [
     "Choice",
@@ -79,7 +80,10 @@ __all__ = [
     "OnEvent",
     "OnProgress",
     "OutOfMemory",
+    "PageInfo",
+    "PageMap",
     "Preempted",
+    "PrefixNode",
     "Priority",
     "Progress",
     "PromptTooLarge",

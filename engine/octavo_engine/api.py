@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from octavo_engine.config import EngineConfig
 from octavo_engine.events import Completion, Event
 from octavo_engine.model_info import ModelInfo
 from octavo_engine.request import GenerationRequest, Message, Priority, SamplingParams
-from octavo_engine.stats import EngineStats, IntegrityReport, LoadProgress, SequenceInfo
+from octavo_engine.stats import EngineStats, IntegrityReport, LoadProgress, PrefixNode, SequenceInfo
+
+if TYPE_CHECKING:
+    from octavo_engine.page_map import PageMap
 
 OnEvent = Callable[[Event], None]
 OnProgress = Callable[[LoadProgress], bool | None]
@@ -188,12 +191,28 @@ class Engine(Protocol):
         """Forget all cached pages that no sequence holds; the number of pages that became free."""
         ...
 
+    def forget(self, owner: str) -> int:
+        """Drop the cached pages that only `owner` computed or used; the number of pages that became free."""
+        ...
+
+    def page_map(self, since: int | None = None) -> PageMap:
+        """All pages as they stand between two steps; the same map again, with its version, when nothing has changed."""
+        ...
+
+    def prefix_tree(self) -> tuple[PrefixNode, ...]:
+        """The prefix tree, each node before its children."""
+        ...
+
+    def page_tokens(self, index: int, pool: str = "device") -> tuple[int, ...]:
+        """The tokens whose keys and values a page holds; none for a free page."""
+        ...
+
     def check_integrity(self) -> IntegrityReport:
         """Compare pool, page tables and sequences."""
         ...
 
     def pause(self) -> None:
-        """Stop stepping; submissions queue."""
+        """Stop stepping; submissions queue. Returns when no step is running."""
         ...
 
     def resume(self) -> None:

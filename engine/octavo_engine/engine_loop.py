@@ -72,6 +72,7 @@ class EngineLoop:
         self._changed = threading.Condition(threading.RLock())
         self._wishes = False
         self._paused = False
+        self._stepping = False
         self._closed = False
         self._checked = True
         self.scheduler = scheduler
@@ -97,10 +98,12 @@ class EngineLoop:
             self._changed.notify_all()
 
     def set_paused(self, paused: bool) -> None:
-        """Stop stepping, or step again; any thread."""
+        """Stop stepping, or step again; any thread. Returns when no step is running."""
         with self._changed:
             self._paused = paused
             self._changed.notify_all()
+            if paused and threading.current_thread() is not self._thread:
+                self._changed.wait_for(lambda: not self._stepping)
 
     def snapshot(self, look: Callable[[tuple[Live, ...]], _T]) -> _T:
         """Call `look` with the live sequences between two steps' bookkeeping; any thread."""
@@ -126,6 +129,8 @@ class EngineLoop:
         finally:
             with self._changed:
                 self._closed = True
+                self._stepping = False
+                self._changed.notify_all()
                 ended = [*self._live.values(), *self._inbox]
                 self._live.clear()
                 self._inbox.clear()
@@ -146,12 +151,15 @@ class EngineLoop:
             self._grant_wishes()
             plan = self.scheduler.plan() if not self._paused else Plan((), (), (), (), ())
             self._announce(plan)
+            self._stepping = bool(plan.rows)
         self._flush()
         self._metrics.copies_on_write += len(plan.copies)
         if plan.rows:
             drawn = self._run_plan(plan)
             with self._changed:
                 self._apply(plan.rows, drawn)
+                self._stepping = False
+                self._changed.notify_all()
         with self._changed:
             idle = not self._live and not self._inbox
             if idle and not self._checked:

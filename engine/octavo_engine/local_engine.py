@@ -10,26 +10,28 @@ import threading
 from octavo_engine.api import Handle, OnEvent, OnProgress
 from octavo_engine.config import EngineConfig
 from octavo_engine.engine_loop import EngineLoop, Live, closed_error
+from octavo_engine.errors import InvalidRequest
 from octavo_engine.forking import Forking
 from octavo_engine.handle import Inherited, LocalHandle
 from octavo_engine.intake import Intake, StreamTokenizer
 from octavo_engine.metrics import Metrics
 from octavo_engine.model_info import ModelInfo
+from octavo_engine.page_map import PageMap, build_page_map
 from octavo_engine.page_pool import PagePool
 from octavo_engine.policy import policy_named
 from octavo_engine.prefix_tree import PrefixTree
-from octavo_engine.report import engine_stats, sequence_infos
+from octavo_engine.report import engine_stats, page_tokens, page_views, prefix_nodes, sequence_infos
 from octavo_engine.request import GenerationRequest, SamplingParams
 from octavo_engine.request_check import check_request, check_sampling, configured
 from octavo_engine.runner import Runner
 from octavo_engine.scheduler import Scheduler
-from octavo_engine.stats import EngineStats, IntegrityReport, SequenceInfo
+from octavo_engine.stats import EngineStats, IntegrityReport, PrefixNode, SequenceInfo
 
 
 class LocalEngine:
     """Serves any number of submissions together; every method may be called from any thread."""
 
-    capabilities = frozenset({"fork"})
+    capabilities = frozenset({"fork", "pages"})
 
     def __init__(
         self, info: ModelInfo, config: EngineConfig, tokenizer: StreamTokenizer, runner: Runner, pool: PagePool
@@ -51,6 +53,7 @@ class LocalEngine:
         self._loop = EngineLoop(runner, self._scheduler, self._metrics, context=context)
         self._intake = Intake(tokenizer, pool, self._loop.add, context=context)
         self._forking = Forking(tokenizer, pool, self._forked_handle)
+        self._page_map: PageMap | None = None
         self._numbers = itertools.count(1)
         self._seeds = random.Random(config.seed)
         self._submitting = threading.Lock()
@@ -174,12 +177,42 @@ class LocalEngine:
         """Forget all cached pages that no sequence holds; the number of pages that became free."""
         return self._loop.snapshot(lambda _: self._scheduler.tree.clear())
 
+    def forget(self, owner: str) -> int:
+        """Drop the cached pages that only `owner` computed or used; the number of pages that became free."""
+        return self._loop.snapshot(lambda _: self._scheduler.tree.forget(owner))
+
+    def page_map(self, since: int | None = None) -> PageMap:
+        """All pages as they stand between two steps; the same map again, with its version, when nothing has changed.
+
+        A caller that knows the map of version `since` needs to look at the new one only if its version differs.
+        """
+        version, tables, nodes = self._loop.snapshot(lambda _: page_views(self._scheduler))
+        if self._page_map is None or self._page_map.version != version:
+            pool = self._scheduler.pool
+            self._page_map = build_page_map(version, tables, nodes, total=pool.total, page_size=pool.page_size)
+        return self._page_map
+
+    def prefix_tree(self) -> tuple[PrefixNode, ...]:
+        """The prefix tree, each node before its children."""
+        return self._loop.snapshot(lambda _: prefix_nodes(self._scheduler))
+
+    def page_tokens(self, index: int, pool: str = "device") -> tuple[int, ...]:
+        """The tokens whose keys and values page `index` holds; none for a free page.
+
+        Raises:
+            InvalidRequest: there is no such page.
+        """
+        total = self._scheduler.pool.total
+        if pool != "device" or not 0 <= index < total:
+            raise InvalidRequest(f"There is no page {index} in the {pool} pool; the device pool has {total} pages.")
+        return self._loop.snapshot(lambda _: page_tokens(self._scheduler, index))
+
     def check_integrity(self) -> IntegrityReport:
         """Compare pool, page tables and sequences."""
         return IntegrityReport(self._loop.snapshot(lambda _: tuple(self._scheduler.problems())))
 
     def pause(self) -> None:
-        """Stop stepping; submissions queue."""
+        """Stop stepping; submissions queue. Returns when no step is running."""
         self._loop.set_paused(True)
 
     def resume(self) -> None:

@@ -23,6 +23,8 @@ class PagePool:
         self.reclaim: Callable[[], None] | None = None
         # Pages from this number on have never been taken, so that no memory stands behind them yet.
         self.touched = 0
+        # Grows with everything that happens to a page.
+        self.changes = 0
         self._free = list(range(total - 1, -1, -1))
         self._holders = [0] * total
         self._kept = bytearray(total)
@@ -68,6 +70,7 @@ class PagePool:
             self.reclaim()
         page = self._free.pop()
         self._holders[page] = 1
+        self.changes += 1
         self.touched = max(self.touched, page + 1)
         return page
 
@@ -77,11 +80,13 @@ class PagePool:
         if not self._holders[page]:
             self._cached -= 1
         self._holders[page] += 1
+        self.changes += 1
 
     def release(self, page: int) -> None:
         """Take one holder away."""
         assert self._holders[page], f"page {page} has no holder"
         self._holders[page] -= 1
+        self.changes += 1
         if not self._holders[page]:
             if self._kept[page]:
                 self._cached += 1
@@ -93,11 +98,13 @@ class PagePool:
         assert self._holders[page], f"page {page} has no holder"
         assert not self._kept[page], f"page {page} is kept already"
         self._kept[page] = 1
+        self.changes += 1
 
     def drop(self, page: int) -> None:
         """The prefix tree gives a page up; it becomes free unless a table holds it."""
         assert self._kept[page], f"page {page} is not kept"
         self._kept[page] = 0
+        self.changes += 1
         if not self._holders[page]:
             self._cached -= 1
             self._free.append(page)

@@ -128,6 +128,15 @@ class PrefixTree:
         self._remove(node)
         self.evictions += 1
 
+    def forget(self, owner: str) -> int:
+        """Drop the pages that only `owner` computed or used and no page table holds; how many became free."""
+        before = self._pool.free
+        for node in reversed(list(self.nodes())):
+            node.owners.discard(owner)
+            if not node.owners and not node.children and not self._pool.holders(node.page):
+                self._remove(node)
+        return self._pool.free - before
+
     def clear(self) -> int:
         """Drop every page that no page table holds; the number of pages that became free."""
         before = self._pool.free
@@ -135,6 +144,10 @@ class PrefixTree:
             if not node.children and not self._pool.holders(node.page):
                 self._remove(node)
         return self._pool.free - before
+
+    def tokens_of(self, page: int) -> tuple[int, ...]:
+        """The tokens that a page holds; none if the tree does not keep it."""
+        return next((node.tokens for node in self.nodes() if node.page == page), ())
 
     def nodes(self) -> Iterator[Node]:
         """All nodes, each before its children."""

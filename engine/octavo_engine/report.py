@@ -6,9 +6,10 @@ import time
 
 from octavo_engine.engine_loop import Live
 from octavo_engine.metrics import Metrics
+from octavo_engine.page_map import NodeView, TableView
 from octavo_engine.runner import Runner
 from octavo_engine.scheduler import Scheduler
-from octavo_engine.stats import EngineStats, SequenceInfo
+from octavo_engine.stats import EngineStats, PrefixNode, SequenceInfo
 
 
 def engine_stats(live: tuple[Live, ...], scheduler: Scheduler, metrics: Metrics, runner: Runner) -> EngineStats:
@@ -63,6 +64,40 @@ def _filled_slots(scheduler: Scheduler) -> int:
         for index, page in enumerate(sequence.table.pages):
             filled[page] = max(filled.get(page, 0), min(size, sequence.computed - index * size))
     return sum(filled.values())
+
+
+def page_views(scheduler: Scheduler) -> tuple[int, list[TableView], list[NodeView]]:
+    """Version and contents of a page map."""
+    tables = [TableView(s.owner, tuple(s.table.pages), s.computed) for s in scheduler.running]
+    nodes = [
+        NodeView(node.page, len(node.tokens), node.last_used, frozenset(node.owners)) for node in scheduler.tree.nodes()
+    ]
+    return scheduler.version, tables, nodes
+
+
+def prefix_nodes(scheduler: Scheduler) -> tuple[PrefixNode, ...]:
+    """The prefix tree, each node before its children; pages serve as the nodes' ids."""
+    return tuple(
+        PrefixNode(
+            id=node.page,
+            parent=node.parent.page if node.parent is not None and node.parent.parent is not None else None,
+            tokens=len(node.tokens),
+            pages=(node.page,),
+            owners=tuple(sorted(node.owners)),
+            last_used=node.last_used,
+        )
+        for node in scheduler.tree.nodes()
+    )
+
+
+def page_tokens(scheduler: Scheduler, page: int) -> tuple[int, ...]:
+    """The tokens whose keys and values a page holds; none for a free page."""
+    size = scheduler.pool.page_size
+    for sequence in scheduler.running:
+        if page in sequence.table.pages:
+            start = sequence.table.pages.index(page) * size
+            return tuple(sequence.tokens[start : min(start + size, sequence.computed)])
+    return scheduler.tree.tokens_of(page)
 
 
 def sequence_infos(live: tuple[Live, ...]) -> tuple[SequenceInfo, ...]:

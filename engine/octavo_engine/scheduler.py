@@ -71,6 +71,7 @@ class Scheduler:
         self.max_running = max_running
         self.waiting: list[Sequence] = []
         self.running: list[Sequence] = []
+        self.advances = 0
         # Forks that entered since the last plan, to be announced with it.
         self.forked: list[Sequence] = []
 
@@ -104,6 +105,7 @@ class Scheduler:
 
     def advance(self, sequence: Sequence, computed: int) -> None:
         """Note that the positions up to `computed` have their keys and values; full pages can be found from now on."""
+        self.advances += 1
         before, sequence.computed = sequence.computed // self.pool.page_size, computed
         full = computed // self.pool.page_size
         if full > before:
@@ -228,6 +230,11 @@ class Scheduler:
     def heal(self) -> None:
         """Make the pool agree with the page tables of the running sequences and with the prefix tree."""
         self.pool.heal(*self._books())
+
+    @property
+    def version(self) -> int:
+        """Grows with every change of a page or of what is in it."""
+        return self.pool.changes + self.advances
 
     def _books(self) -> tuple[list[int], list[int]]:
         held = [page for sequence in self.running for page in sequence.table.pages]

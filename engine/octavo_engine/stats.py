@@ -90,6 +90,26 @@ class SequenceInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class PrefixNode:
+    """One page of the prefix tree.
+
+    Attributes:
+        id: unique while the node lives; `parent` is another node's id, None for the first page of a beginning.
+        tokens: tokens in the page.
+        pages: the page, as a tuple.
+        owners: names of those whose sequences computed or used it.
+        last_used: the engine's clock when it was last matched or inserted.
+    """
+
+    id: int
+    parent: int | None
+    tokens: int
+    pages: tuple[int, ...]
+    owners: tuple[str, ...]
+    last_used: int
+
+
+@dataclass(frozen=True, slots=True)
 class IntegrityReport:
     """What a check of pool, page tables and sequences found. `problems` is empty when all is well."""
 
