@@ -21,7 +21,7 @@ class EngineConfig:
         max_batch_tokens: token budget of one step.
         max_running: sequences of one step.
         max_context: positions of one sequence; None takes the model's own limit.
-        policy: order of admission: "fcfs" or "priority".
+        policy: order of admission: "fcfs", "sjf" or "priority".
         batch_invariant: True makes a sequence's arithmetic independent of its company, bit for bit.
         threads: threads for computing; None takes all physical cores.
         chat_template: used instead of the model's own.

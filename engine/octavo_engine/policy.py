@@ -7,7 +7,12 @@ from typing import Protocol
 from octavo_engine.errors import InvalidRequest
 from octavo_engine.sequence import Sequence
 
-SortKey = tuple[int, ...]
+SortKey = tuple[float, ...]
+
+# Work that an answer without a limit is expected to be, in tokens.
+_EXPECTED_TOKENS = 256
+# Tokens of work that a second of waiting makes up for, so that nobody starves behind shorter jobs.
+_AGEING = 32.0
 
 
 class Policy(Protocol):
@@ -40,7 +45,26 @@ class ByPriority:
         return (-sequence.priority, sequence.order)
 
 
-_POLICIES: dict[str, type[Policy]] = {policy.name: policy for policy in (FirstComeFirstServed, ByPriority)}
+class ShortestJobFirst:
+    """Least expected work first: tokens still to compute and to draw, less what waiting has earned.
+
+    Everybody ages at the same rate, so that the time of submission stands for the age and the order of two sequences
+    changes only with the work that they have done.
+    """
+
+    name = "sjf"
+
+    def key(self, sequence: Sequence) -> SortKey:
+        """Expected work in tokens plus the time of submission in tokens, then order of arrival."""
+        limit = sequence.sampling.max_tokens
+        output = _EXPECTED_TOKENS if limit is None else limit
+        work = sequence.remaining + max(0, output - sequence.own_length)
+        return (work + _AGEING * sequence.submitted, sequence.order)
+
+
+_POLICIES: dict[str, type[Policy]] = {
+    policy.name: policy for policy in (FirstComeFirstServed, ShortestJobFirst, ByPriority)
+}
 
 
 def policy_named(name: str) -> Policy:

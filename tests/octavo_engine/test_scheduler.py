@@ -97,6 +97,25 @@ def test_priority_goes_first_and_gives_way_last() -> None:
     assert background.computed == 0
 
 
+def test_shortest_job_goes_first_until_waiting_has_made_up_for_length() -> None:
+    scheduler = make_scheduler(policy="sjf", running=1)
+    long = make_sequence(scheduler.pool, 60)
+    scheduler.add(long)
+    short = make_sequence(scheduler.pool, 10)
+    short.submitted = 1.0
+    late = make_sequence(scheduler.pool, 10)
+    late.submitted = 2.0
+    scheduler.add(late)
+    scheduler.add(short)
+    order = []
+    while scheduler.waiting:
+        admitted = scheduler.plan().admitted[0]
+        order.append(admitted)
+        scheduler.remove(admitted)
+    # 50 tokens less are worth a second and a half of waiting.
+    assert order == [short, long, late]
+
+
 def test_the_last_runner_is_never_its_own_victim() -> None:
     scheduler = make_scheduler(pages=2)
     only = make_sequence(scheduler.pool, 31)

@@ -29,7 +29,7 @@ class SchedulingMachine(RuleBasedStateMachine):
         pages=st.integers(2, 16),
         tokens=st.integers(1, 30),
         running=st.integers(1, 5),
-        policy=st.sampled_from(["fcfs", "priority"]),
+        policy=st.sampled_from(["fcfs", "sjf", "priority"]),
         cache=st.booleans(),
     )
     def open(self, pages: int, tokens: int, running: int, policy: str, cache: bool) -> None:
@@ -93,7 +93,7 @@ class SchedulingMachine(RuleBasedStateMachine):
         self.scheduler.remove(sequence, keep=keep)
         self.ended.append(sequence)
 
-    @rule(tokens=st.integers(1, 30), running=st.integers(1, 5), policy=st.sampled_from(["fcfs", "priority"]))
+    @rule(tokens=st.integers(1, 30), running=st.integers(1, 5), policy=st.sampled_from(["fcfs", "sjf", "priority"]))
     def configure(self, tokens: int, running: int, policy: str) -> None:
         self.scheduler.max_batch_tokens = tokens
         self.scheduler.max_running = running
