@@ -41,7 +41,10 @@ FIELDS = {
         "path name architecture supported reason parameters quantization file_bytes context_length vocab_size "
         "layers chat_template features sampling_defaults license"
     ),
+    "PageInfo": "pool index state refcount filled last_used owners",
+    "PageMap": "version pages pool state refcount filled last_used owner_starts owner_ids owner_names",
     "Preempted": "how",
+    "PrefixNode": "id parent tokens pages owners last_used",
     "Progress": "computed total",
     "Regex": "pattern",
     "Resumed": "",

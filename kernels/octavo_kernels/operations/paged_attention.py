@@ -9,7 +9,11 @@ from octavo_kernels.dispatch import Implementation, Operation
 if TYPE_CHECKING:
     import torch
 
-_OPERATION = Operation("paged_attention", Implementation("torch", "octavo_kernels.reference.paged_attention"))
+_OPERATION = Operation(
+    "paged_attention",
+    Implementation("numba", "octavo_kernels.cpu.paged_attention"),
+    Implementation("torch", "octavo_kernels.reference.paged_attention"),
+)
 
 
 def paged_attention(

@@ -9,7 +9,11 @@ from octavo_kernels.dispatch import Implementation, Operation
 if TYPE_CHECKING:
     import torch
 
-_OPERATION = Operation("rms_norm", Implementation("torch", "octavo_kernels.reference.rms_norm"))
+_OPERATION = Operation(
+    "rms_norm",
+    Implementation("numba", "octavo_kernels.cpu.rms_norm"),
+    Implementation("torch", "octavo_kernels.reference.rms_norm"),
+)
 
 
 def rms_norm(

@@ -9,7 +9,11 @@ from octavo_kernels.dispatch import Implementation, Operation
 if TYPE_CHECKING:
     import torch
 
-_OPERATION = Operation("rope", Implementation("torch", "octavo_kernels.reference.rope"))
+_OPERATION = Operation(
+    "rope",
+    Implementation("numba", "octavo_kernels.cpu.rope"),
+    Implementation("torch", "octavo_kernels.reference.rope"),
+)
 
 
 def rope(

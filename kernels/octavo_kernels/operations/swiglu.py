@@ -9,7 +9,11 @@ from octavo_kernels.dispatch import Implementation, Operation
 if TYPE_CHECKING:
     import torch
 
-_OPERATION = Operation("swiglu", Implementation("torch", "octavo_kernels.reference.swiglu"))
+_OPERATION = Operation(
+    "swiglu",
+    Implementation("numba", "octavo_kernels.cpu.swiglu"),
+    Implementation("torch", "octavo_kernels.reference.swiglu"),
+)
 
 
 def swiglu(gate_up: torch.Tensor, out: torch.Tensor) -> None:

@@ -9,7 +9,11 @@ from octavo_kernels.dispatch import Implementation, Operation
 if TYPE_CHECKING:
     import torch
 
-_OPERATION = Operation("write_kv", Implementation("torch", "octavo_kernels.reference.write_kv"))
+_OPERATION = Operation(
+    "write_kv",
+    Implementation("numba", "octavo_kernels.cpu.write_kv"),
+    Implementation("torch", "octavo_kernels.reference.write_kv"),
+)
 
 
 def write_kv(k: torch.Tensor, v: torch.Tensor, *, kv_layer: torch.Tensor, slots: torch.Tensor) -> None:

@@ -1,0 +1,1 @@
+"""Implementations for processors, compiled by numba."""

@@ -1,0 +1,110 @@
+"""One tile of attention: 16 positions of one KV head against a block of query rows, in a thread's scratch memory.
+
+Tiles begin at multiples of 16 of the absolute position and are taken in ascending order; every row goes through the
+same operations whoever its neighbours are. Positions that do not exist are zeros, positions that a row must not see
+have a weight of exactly 0. Scores and sums are float32; the softmax is computed online (Milakov and Gimelshein 2018).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from octavo_kernels.cpu.arithmetic import exp, first_lanes, fma, largest, mul, splat, sub
+from octavo_kernels.cpu.memory import load, put, scalar, store, transpose, transpose_bfloat16
+from octavo_kernels.cpu.rows import read
+
+TILE = 16
+# Rows are computed four at a time, so that each key that is loaded serves four products.
+ROWS = 4
+# Finite, so that no infinity minus infinity arises; exp of it is 0.
+HIDDEN = np.float32(-1e30)
+
+
+@numba.njit
+def load_keys(keys: int, present: int, stage: int, target: int, head_dim: int, half: int) -> None:
+    """Write `present` keys at `keys` as a transposed tile, float32 [head_dim, 16], to `target`.
+
+    The dimensions are rounded up to a multiple of 16; `stage` holds 256 float32.
+    """
+    size = 2 if half else 4
+    for index in range(0, head_dim, 16):
+        if present == TILE and index + 16 <= head_dim:
+            if half:
+                transpose_bfloat16(keys + size * index, size * head_dim, target + 64 * index)
+            else:
+                transpose(keys + size * index, size * head_dim, target + 64 * index)
+        else:
+            load_values(keys + size * index, present, stage, head_dim - index, head_dim, half)
+            transpose(stage, 64, target + 64 * index)
+
+
+@numba.njit
+def load_values(values: int, present: int, target: int, width: int, head_dim: int, half: int) -> None:
+    """Write the first 16 of `width` numbers of `present` rows as float32 [16, 16] to `target`; all others are zeros."""
+    size = 2 if half else 4
+    zero = splat(np.float32(0))
+    for position in range(TILE):
+        if position < present:
+            store(target + 64 * position, read(values + size * head_dim * position, 0, min(width, 16), half))
+        else:
+            store(target + 64 * position, zero)
+
+
+@numba.njit
+def weights(scores: Any, visible: int, maximum: int, norm: int, target: int) -> np.float32:
+    """Turn a row's scores into weights at `target`; update its maximum and lanes of its norm. Gives the decay."""
+    scores = first_lanes(scores, visible, HIDDEN)
+    before = scalar(maximum)
+    now = max(before, largest(scores))
+    put(maximum, now)
+    weight = exp(sub(scores, splat(now)))
+    decay = exp(splat(np.float32(before - now)))
+    store(target, weight)
+    store(norm, fma(load(norm), decay, weight))
+    return largest(decay)  # type: ignore[no-any-return]
+
+
+@numba.njit
+def tile_scores(query: int, keys: int, head_dim: int, stride: int) -> tuple[Any, Any, Any, Any]:
+    """The scores of four query rows, `stride` bytes apart, against a transposed tile of keys."""
+    a = splat(np.float32(0))
+    b = a
+    c = a
+    d = a
+    for index in range(head_dim):
+        key = load(keys + 64 * index)
+        place = query + 4 * index
+        a = fma(splat(scalar(place)), key, a)
+        b = fma(splat(scalar(place + stride)), key, b)
+        c = fma(splat(scalar(place + 2 * stride)), key, c)
+        d = fma(splat(scalar(place + 3 * stride)), key, d)
+    return a, b, c, d
+
+
+@numba.njit
+def add_values(sums: int, stride: int, weight: int, values: int, width: int, decays: tuple[Any, Any, Any, Any]) -> None:
+    """Decay the sums of four rows, `stride` bytes apart, and add the tile's values by their weights.
+
+    `values` holds a float32 [16, 16] block for each 16 of the `width` dimensions.
+    """
+    for index in range(0, width, 16):
+        place = sums + 4 * index
+        a = mul(load(place), splat(decays[0]))
+        b = mul(load(place + stride), splat(decays[1]))
+        c = mul(load(place + 2 * stride), splat(decays[2]))
+        d = mul(load(place + 3 * stride), splat(decays[3]))
+        block = values + 64 * index
+        for position in range(TILE):
+            value = load(block + 64 * position)
+            lane = weight + 4 * position
+            a = fma(splat(scalar(lane)), value, a)
+            b = fma(splat(scalar(lane + 64)), value, b)
+            c = fma(splat(scalar(lane + 128)), value, c)
+            d = fma(splat(scalar(lane + 192)), value, d)
+        store(place, a)
+        store(place + stride, b)
+        store(place + 2 * stride, c)
+        store(place + 3 * stride, d)
