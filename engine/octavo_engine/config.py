@@ -18,6 +18,7 @@ class EngineConfig:
         page_size: token positions of a page.
         kv_pages: pages of the pool; None derives them from `kv_memory` or from the memory that is free.
         kv_memory: bytes of the pool.
+        host_pages: pages of the host pool, where pages go that the device needs for others; None or 0 for none.
         max_batch_tokens: token budget of one step.
         max_running: sequences of one step.
         max_context: positions of one sequence; None takes the model's own limit.

@@ -30,6 +30,7 @@ from octavo_engine.events import (
 )
 from octavo_engine.handle import LocalHandle
 from octavo_engine.metrics import Metrics
+from octavo_engine.page_move import MoveKind
 from octavo_engine.runner import Drawn, Runner
 from octavo_engine.scheduler import Plan, Row, Scheduler
 from octavo_engine.sequence import Sequence, SequenceState
@@ -73,6 +74,7 @@ class EngineLoop:
         self._wishes = False
         self._paused = False
         self._stepping = False
+        self._distrust_cache = False
         self._closed = False
         self._checked = True
         self.scheduler = scheduler
@@ -151,10 +153,10 @@ class EngineLoop:
             self._grant_wishes()
             plan = self.scheduler.plan() if not self._paused else Plan((), (), (), (), ())
             self._announce(plan)
-            self._stepping = bool(plan.rows)
+            self._stepping = bool(plan.rows or plan.moves)
         self._flush()
-        self._metrics.copies_on_write += len(plan.copies)
-        if plan.rows:
+        self._metrics.copies_on_write += sum(move.kind is MoveKind.COPY for move in plan.moves)
+        if plan.rows or plan.moves:
             drawn = self._run_plan(plan)
             with self._changed:
                 self._apply(plan.rows, drawn)
@@ -193,8 +195,18 @@ class EngineLoop:
             if live.handle.cancelled:
                 for each in (live, *live.siblings):
                     self._finish(each, "cancelled")
-            elif live.handle.priority is not None:
+                continue
+            if live.handle.priority is not None:
                 live.sequence.priority = live.handle.priority
+            if live.handle.paused != live.sequence.paused:
+                live.sequence.paused = live.handle.paused
+                if not live.sequence.paused and live.sequence in self.scheduler.running:
+                    self._send(live, Resumed())
+            if live.handle.swap_wanted:
+                live.handle.swap_wanted = False
+                if live.sequence in self.scheduler.running:
+                    self.scheduler.swap_out(live.sequence)
+                    self._send(live, Preempted("swap"))
 
     def _announce(self, plan: Plan) -> None:
         """Tell who entered, gave way, waits, or has to end for want of pages."""
@@ -202,13 +214,13 @@ class EngineLoop:
             self._finish(self._live[sequence.id], "memory")
         for sequence in plan.preempted:
             self._metrics.preemptions += 1
-            self._send(self._live[sequence.id], Preempted("recompute"))
+            self._send(self._live[sequence.id], Preempted("swap" if self.scheduler.swaps else "recompute"))
         for sequence in plan.admitted:
             live = self._live[sequence.id]
-            if sequence.preempted:
-                self._metrics.recomputes += 1
+            if sequence.admitted is not None:
+                self._metrics.recomputes += sequence.computed < sequence.given_up
                 self._send(live, Resumed())
-            elif sequence.admitted is None:
+            else:
                 sequence.admitted = time.monotonic()
                 sequence.cached = min(sequence.computed, sequence.prompt_length)
                 self._metrics.prompt_tokens += sequence.prompt_length
@@ -222,14 +234,16 @@ class EngineLoop:
                 live.announced = (reason, position)
                 self._send(live, Waiting(reason, position))
         for live in self._live.values():
-            live.handle.state = live.sequence.state.value
+            live.handle.state = "paused" if live.sequence.paused else live.sequence.state.value
 
     def _run_plan(self, plan: Plan) -> list[Drawn]:
         """Run a step; an error in it ends the sequences in it and no others."""
         try:
-            return self._runner.run(plan.rows, plan.copies)
+            return self._runner.run(plan.rows, plan.moves)
         except Exception as fault:  # noqa: BLE001 - a fault of ours in one step must not end the other chats
             _log.exception("a step failed")
+            # Some of the moves may not have been made, so that cached pages may not hold what they should.
+            self._distrust_cache = True
             error = EngineError(f"The engine failed while computing this answer ({fault!r}); ask again.")
             return [error] * len(plan.rows)
 
@@ -251,6 +265,9 @@ class EngineLoop:
             if token is not None:
                 tokens += 1
                 self._advance(live, token, now)
+        if self._distrust_cache:
+            self._distrust_cache = False
+            self.scheduler.tree.clear()
         self._metrics.count_step(tokens)
 
     def _advance(self, live: Live, token: int, now: float) -> None:

@@ -28,6 +28,7 @@ class FakeEngine(LocalEngine):
         ttft: float = 0.0,
         pages: int = 256,
         fail_at: int | None = None,
+        host_pages: int = 0,
     ) -> None:
         """Make an engine that answers every request with `script`.
 
@@ -37,11 +38,12 @@ class FakeEngine(LocalEngine):
             ttft: seconds from a sequence's first step to its first token.
             pages: pages of the pool, 16 tokens each.
             fail_at: output position at which each sequence fails; None never.
+            host_pages: pages of the host pool.
         """
         self._answer = script
         self._handles: WeakValueDictionary[str, LocalHandle] = WeakValueDictionary()
         runner = ScriptRunner(self._script_of, tokens_per_second=tokens_per_second, ttft=ttft, fail_at=fail_at)
-        config = EngineConfig(kv_pages=pages)
+        config = EngineConfig(kv_pages=pages, host_pages=host_pages)
         super().__init__(_INFO, config, ByteTokenizer(), runner, PagePool(pages, config.page_size))
 
     def _begin(self, handle: LocalHandle) -> None:

@@ -22,6 +22,11 @@ _log = logging.getLogger(__name__)
 class HandleOwner(Protocol):
     """What a handle asks of its engine."""
 
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What the engine can do."""
+        ...
+
     def wake(self) -> None:
         """Look at the handle's wishes."""
         ...
@@ -68,6 +73,8 @@ class LocalHandle:
         self._open = answers
         self.state = "queued"
         self.cancelled = False
+        self.paused = False
+        self.swap_wanted = False
         self.priority: Priority | None = None
         self._on_event = on_event
         self._changed = threading.Condition()
@@ -132,16 +139,25 @@ class LocalHandle:
         self._engine.wake()
 
     def pause(self) -> None:
-        """Not of this version; raises InvalidRequest."""
-        raise InvalidRequest("This version of Octavo cannot pause a single answer; stop it and ask again.")
+        """Leave the batch and keep the pages; others may take them where memory is short."""
+        self.paused = True
+        self._engine.wake()
 
     def resume(self) -> None:
-        """Not of this version; raises InvalidRequest."""
-        raise InvalidRequest("This version of Octavo cannot pause a single answer, so none can be resumed.")
+        """Come back into the batch."""
+        self.paused = False
+        self._engine.wake()
 
     def swap_out(self) -> None:
-        """Not of this version; raises InvalidRequest."""
-        raise InvalidRequest("This version of Octavo does not swap pages to host memory.")
+        """Move the pages to host memory; they come back with the next step, or when a paused answer is resumed.
+
+        Raises:
+            InvalidRequest: the engine has no host pool.
+        """
+        if "swap" not in self._engine.capabilities:
+            raise InvalidRequest("This engine has no host pool; open it with host_pages to swap answers out.")
+        self.swap_wanted = True
+        self._engine.wake()
 
     def fork(
         self, n: int = 1, *, at: int | None = None, sampling: SamplingParams | None = None, owner: str | None = None

@@ -31,8 +31,6 @@ from octavo_engine.stats import EngineStats, IntegrityReport, PrefixNode, Sequen
 class LocalEngine:
     """Serves any number of submissions together; every method may be called from any thread."""
 
-    capabilities = frozenset({"fork", "pages"})
-
     def __init__(
         self, info: ModelInfo, config: EngineConfig, tokenizer: StreamTokenizer, runner: Runner, pool: PagePool
     ) -> None:
@@ -43,9 +41,10 @@ class LocalEngine:
         self._runner = runner
         self._metrics = Metrics()
         context = min(info.context_length, config.max_context or info.context_length)
+        self._host = PagePool(config.host_pages, pool.page_size) if config.host_pages else None
         self._scheduler = Scheduler(
             pool,
-            PrefixTree(pool, enabled=config.prefix_cache),
+            PrefixTree(pool, self._host, enabled=config.prefix_cache),
             policy_named(config.policy),
             max_batch_tokens=min(config.max_batch_tokens, runner.step_tokens),
             max_running=config.max_running,
@@ -84,6 +83,11 @@ class LocalEngine:
     def tokenizer(self) -> StreamTokenizer:
         """The model's tokenizer and chat template."""
         return self._tokenizer
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What this engine can do."""
+        return frozenset({"fork", "pages"} | ({"swap"} if self._host is not None else set()))
 
     def submit(self, request: GenerationRequest, on_event: OnEvent | None = None) -> LocalHandle:
         """Queue a request; returns at once. `on_event` runs on an engine thread.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
+from octavo_engine.kv_pages import KvPages
 from octavo_engine.models.decoder import Decoder
 from octavo_engine.models.forward_batch import ForwardBatch
-from octavo_engine.page_table import PageCopy
+from octavo_engine.page_move import PageMove
 from octavo_engine.random_numbers import uniform
 from octavo_engine.runner import Drawn
 from octavo_engine.sampler import Draw, sample
@@ -22,26 +22,27 @@ class ModelRunner:
     # Prompt chunks beyond this size do not compute faster on a processor and make everybody else wait longer.
     step_tokens = 512
 
-    def __init__(self, decoder: Decoder, *, pages: int, page_size: int, backend: str) -> None:
-        """Reserve address space for `pages`; the memory itself is taken when a page is first written."""
+    def __init__(self, decoder: Decoder, pages: KvPages, *, page_size: int, backend: str) -> None:
+        """Run `decoder` on `pages`."""
         self.backend = backend
         self._decoder = decoder
-        self._pages: torch.Tensor = torch.empty(decoder.kv_shape(pages, page_size), dtype=decoder.kv_dtype)
+        self._pages = pages
         self.weight_bytes = decoder.weight_bytes
         self.page_bytes = decoder.kv_bytes_per_token * page_size
 
-    def run(self, rows: Sequence[Row], copies: Sequence[PageCopy]) -> list[Drawn]:
-        """Copy pages, in order; then compute all positions of `rows` and draw a token for each row that samples."""
-        for copy in copies:
-            self._pages[:, :, copy.target] = self._pages[:, :, copy.source]
+    def run(self, rows: Sequence[Row], moves: Sequence[PageMove]) -> list[Drawn]:
+        """Move pages, in order; then compute all positions of `rows` and draw a token for each row that samples."""
+        self._pages.move(moves)
+        if not rows:
+            return []
         sampling = [row for row in rows if row.samples]
-        logits = self._decoder.forward(_batch(rows), self._pages)
+        logits = self._decoder.forward(_batch(rows), self._pages.device)
         tokens = iter(sample(logits, [_draw(row) for row in sampling]))
         return [next(tokens) if row.samples else None for row in rows]
 
     def close(self) -> None:
         """Give the pages back."""
-        self._pages = torch.empty(0)
+        self._pages.close()
 
 
 def _draw(row: Row) -> Draw:

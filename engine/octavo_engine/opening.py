@@ -15,6 +15,7 @@ from octavo_engine.api import OnProgress
 from octavo_engine.config import EngineConfig
 from octavo_engine.devices import physical_cores
 from octavo_engine.errors import InvalidRequest, LoadCancelled, ModelLoadError
+from octavo_engine.kv_pages import KvPages
 from octavo_engine.model_info import ModelInfo
 from octavo_engine.model_runner import ModelRunner
 from octavo_engine.models.gguf_header import read_header
@@ -57,7 +58,11 @@ def open_model(
         context=min(info.context_length, config.max_context or info.context_length),
         free=psutil.virtual_memory().available,
     )
-    runner = ModelRunner(decoder, pages=pages, page_size=config.page_size, backend=_backend())
+    tensors = [
+        torch.empty(decoder.kv_shape(count, config.page_size), dtype=decoder.kv_dtype)
+        for count in (pages, config.host_pages or 0)
+    ]
+    runner = ModelRunner(decoder, KvPages(*tensors), page_size=config.page_size, backend=_backend())
     _log.info("opened %s with %d pages in %.2f s", info.name, pages, time.perf_counter() - started)
     return info, config, tokenizer, runner, PagePool(pages, config.page_size)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from octavo_engine.page_move import PageMove
+
 
 class PagePool:
     """All pages of one device, numbered from 0. The page that became free last is taken first: its memory is warm."""
@@ -21,6 +23,8 @@ class PagePool:
         self.page_size = page_size
         # Called when no page is free but some are cached: must drop one that no table holds.
         self.reclaim: Callable[[], None] | None = None
+        # What has to be moved before the next step computes, in order.
+        self.moves: list[PageMove] = []
         # Pages from this number on have never been taken, so that no memory stands behind them yet.
         self.touched = 0
         # Grows with everything that happens to a page.
@@ -108,6 +112,11 @@ class PagePool:
         if not self._holders[page]:
             self._cached -= 1
             self._free.append(page)
+
+    def take_moves(self) -> tuple[PageMove, ...]:
+        """The moves noted since the last call."""
+        moves, self.moves = tuple(self.moves), []
+        return moves
 
     def problems(self, held: Iterable[int], kept: Iterable[int]) -> list[str]:
         """What is wrong when the page tables hold exactly `held`, with repeats, and the tree keeps exactly `kept`."""

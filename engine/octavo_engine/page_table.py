@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from octavo_engine.page_move import MoveKind, PageMove
 from octavo_engine.page_pool import PagePool
-
-
-@dataclass(frozen=True, slots=True)
-class PageCopy:
-    """The contents of page `source` are to be copied to page `target` before a step computes."""
-
-    source: int
-    target: int
 
 
 class PageTable:
@@ -35,23 +27,24 @@ class PageTable:
         """Number of pages to take before the positions `start` to `stop` can be written."""
         return max(0, self._pool.pages_for(stop) - len(self.pages)) + self._is_shared_at(start)
 
-    def prepare(self, start: int, stop: int) -> list[PageCopy]:
+    def prepare(self, start: int, stop: int) -> None:
         """Make the positions `start` to `stop` writable; the caller has checked that the pages are available.
 
         Only the page of `start` can be a shared one that is written to: positions are written in order, so that
         everything behind it is new.
         """
-        copies = []
         if self._is_shared_at(start):
             index = start // self._pool.page_size
             source = self.pages[index]
             self.pages[index] = self._pool.take()
-            # The source may be evicted from here on; copies are made in order and before anything is written.
+            self._pool.moves.append(PageMove(MoveKind.COPY, source, self.pages[index]))
             self._pool.release(source)
-            copies.append(PageCopy(source, self.pages[index]))
         while len(self.pages) < self._pool.pages_for(stop):
             self.pages.append(self._pool.take())
-        return copies
+
+    def append(self, page: int) -> None:
+        """Go on with a page that has just been taken for this table."""
+        self.pages.append(page)
 
     def adopt(self, pages: Iterable[int]) -> None:
         """Hold `pages` in place of this table's first ones, which have the same contents."""

@@ -1,16 +1,18 @@
 """The prefix tree: cached pages by the tokens that they hold, so that a known beginning is not computed again.
 
 A node is one page; its path from the root spells the tokens whose keys and values the page holds. Tokens are
-compared, not hashes. Knows no sequences and no tensors.
+compared, not hashes. Pages that the device needs for others move to the host pool, the second tier, and come back when
+they are wanted: this is how preempted sequences are swapped. Knows no sequences and no tensors.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from octavo_engine.page_move import MoveKind, PageMove
 from octavo_engine.page_pool import PagePool
 
 
@@ -20,6 +22,8 @@ class Node:
 
     Attributes:
         tokens: the tokens in the page; only a leaf may have fewer than a page takes.
+        page: its number in the device pool or, if `on_host`, in the host pool.
+        on_host: whether it is in the second tier; the nodes before a node on the device are on the device.
         children: by first token.
         last_used: the tree's clock when the node was last matched or inserted.
         owners: names of those whose sequences computed or used it.
@@ -28,6 +32,7 @@ class Node:
     tokens: tuple[int, ...]
     page: int
     parent: Node | None
+    on_host: bool = False
     children: dict[int, list[Node]] = field(default_factory=dict)
     last_used: int = 0
     owners: set[str] = field(default_factory=set)
@@ -35,31 +40,35 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A known beginning: whole pages to share, and perhaps a part of one more, to be copied."""
+    """A known beginning: `tokens` tokens on device pages, then on host nodes; the last may be known in part."""
 
     pages: tuple[int, ...]
+    on_host: tuple[Node, ...]
     tokens: int
 
     def whole_pages(self, page_size: int) -> Match:
         """The match without a page that is known only in part."""
         count = self.tokens // page_size
-        return Match(self.pages[:count], count * page_size)
+        return Match(self.pages[:count], self.on_host[: max(0, count - len(self.pages))], count * page_size)
 
 
 class PrefixTree:
     """Keeps pages in `pool` after their sequences have ended, until the pool needs them: least recently used first."""
 
-    def __init__(self, pool: PagePool, *, enabled: bool = True) -> None:
-        """Make an empty tree and offer its pages to the pool; a tree that is not enabled keeps and finds nothing."""
+    def __init__(self, pool: PagePool, host: PagePool | None = None, *, enabled: bool = True) -> None:
+        """Make an empty tree and offer its pages to the pool; a tree that is not enabled keeps and finds nothing.
+
+        With a `host` pool, pages that `pool` needs move there, and only what is least recently used there is dropped.
+        """
         self._pool = pool
+        self.host = host
         self.enabled = enabled
         self._root = Node((), -1, None)
         self._clock = itertools.count(1)
-        self._serial = itertools.count()
-        # A heap of (last_used, serial, leaf); entries that a later use or a child has made stale are skipped.
-        self._leaves: list[tuple[int, int, Node]] = []
-        self._size = 0
+        self._leaves = _LeafQueue(lambda node: not node.on_host and all(child.on_host for child in _children(node)))
+        self._host_leaves = _LeafQueue(lambda node: node.on_host and not node.children)
         self.evictions = 0
+        self.swaps = 0
         pool.reclaim = self.evict
 
     def match(self, tokens: Sequence[int], owner: str) -> Match:
@@ -69,21 +78,43 @@ class PrefixTree:
         so that it must be copied before it is written to, as every page that the tree keeps.
         """
         if not self.enabled:
-            return Match((), 0)
+            return Match((), (), 0)
         now = next(self._clock)
-        node, start, pages = self._root, 0, []
+        node, start = self._root, 0
+        path: list[Node] = []
         while start < len(tokens):
             child, common = _best(node, tokens, start)
             if child is None or not common:
                 break
             child.owners.add(owner)
             self._touch(child, now)
-            pages.append(child.page)
+            path.append(child)
             start += common
             if common < self._pool.page_size:
                 break
             node = child
-        return Match(tuple(pages), start)
+        pages = tuple(each.page for each in path if not each.on_host)
+        return Match(pages, tuple(path[len(pages) :]), start)
+
+    def bring_in(self, nodes: Sequence[Node]) -> list[int]:
+        """Move nodes of one path from the host to the device, each onto a page taken for the caller's page table.
+
+        Returns:
+            The pages; fewer than nodes where making room on the device has dropped some of them from the host.
+        """
+        pages: list[int] = []
+        for node in nodes:
+            page = self._pool.take()
+            if node.parent is None:
+                self._pool.release(page)
+                break
+            assert self.host is not None
+            self._pool.moves.append(PageMove(MoveKind.IN, node.page, page))
+            self.host.release(node.page)
+            self._settle(node, page)
+            self.swaps += 1
+            pages.append(page)
+        return pages
 
     def insert(self, tokens: Sequence[int], pages: Sequence[int], owner: str) -> list[int]:
         """Keep the pages that hold `tokens`, whose keys and values have been written.
@@ -104,6 +135,10 @@ class PrefixTree:
             child, common = _best(node, part, 0)
             if child is None or common < len(part):
                 child = self._add(node, part, page)
+            elif child.on_host and len(part) == size:
+                assert self.host is not None
+                self.host.release(child.page)
+                self._settle(child, page)
             child.owners.add(owner)
             self._touch(child, now)
             if len(part) < size:
@@ -113,41 +148,94 @@ class PrefixTree:
         return path
 
     def evict(self) -> None:
-        """Drop the least recently used leaf that no page table holds; the caller knows that there is one."""
-        pinned = []
-        while True:
-            entry = heapq.heappop(self._leaves)
-            last_used, _, node = entry
-            if node.parent is None or node.children or last_used != node.last_used:
-                continue
-            if not self._pool.holders(node.page):
-                break
-            pinned.append(entry)
-        for entry in pinned:
-            heapq.heappush(self._leaves, entry)
-        self._remove(node)
+        """Free a page that no table holds, the least recently used first; the caller knows that there is one."""
+        node = self._leaves.pop(lambda node: not self._pool.holders(node.page))
+        self._move_out(node)
         self.evictions += 1
+
+    def swap_out(self, tokens: Sequence[int]) -> int:
+        """Move the pages of a known beginning that nobody else needs to the host; how many have moved."""
+        path = []
+        node, start = self._root, 0
+        while start < len(tokens):
+            child, common = _best(node, tokens, start)
+            if child is None or not common:
+                break
+            path.append(child)
+            node, start = child, start + common
+        moved = 0
+        for node in reversed(path):
+            if node.on_host:
+                continue
+            if self._pool.holders(node.page) or any(not child.on_host for child in _children(node)):
+                break
+            self._move_out(node)
+            moved += 1
+        return moved
+
+    def _move_out(self, node: Node) -> None:
+        """Take a node off the device: to the host where there is one, otherwise out of the tree."""
+        if self.host is None:
+            self._remove(node)
+            return
+        if not self.host.free:
+            self._remove(self._host_leaves.pop(lambda _: True))
+        target = self.host.take()
+        self._pool.moves.append(PageMove(MoveKind.OUT, node.page, target))
+        self._pool.drop(node.page)
+        node.page, node.on_host = target, True
+        self.swaps += 1
+        self._queue(node)
+        if node.parent is not None:
+            self._queue(node.parent)
+
+    def _settle(self, node: Node, page: int) -> None:
+        """Put a node that was on the host onto a device page that is held."""
+        node.page, node.on_host = page, False
+        self._pool.keep(page)
+        self._queue(node)
 
     def forget(self, owner: str) -> int:
         """Drop the pages that only `owner` computed or used and no page table holds; how many became free."""
-        before = self._pool.free
-        for node in reversed(list(self.nodes())):
+        for node in self.nodes():
             node.owners.discard(owner)
-            if not node.owners and not node.children and not self._pool.holders(node.page):
-                self._remove(node)
-        return self._pool.free - before
+        return self._remove_where(lambda node: not node.owners)
 
     def clear(self) -> int:
         """Drop every page that no page table holds; the number of pages that became free."""
-        before = self._pool.free
-        for node in reversed(list(self.nodes())):
-            if not node.children and not self._pool.holders(node.page):
-                self._remove(node)
-        return self._pool.free - before
+        return self._remove_where(lambda _: True)
 
-    def tokens_of(self, page: int) -> tuple[int, ...]:
+    def _remove_where(self, unwanted: Callable[[Node], bool]) -> int:
+        """Remove unwanted leaves, and what becomes a leaf by it, that no table holds; the number of pages freed."""
+        removed = 0
+        for node in reversed(list(self.nodes())):
+            held = not node.on_host and self._pool.holders(node.page)
+            if not node.children and not held and unwanted(node):
+                self._remove(node)
+                removed += 1
+        return removed
+
+    def tokens_of(self, page: int, *, on_host: bool = False) -> tuple[int, ...]:
         """The tokens that a page holds; none if the tree does not keep it."""
-        return next((node.tokens for node in self.nodes() if node.page == page), ())
+        return next((node.tokens for node in self.nodes() if node.page == page and node.on_host == on_host), ())
+
+    def problems(self) -> list[str]:
+        """What is wrong with the host pool and the order of the tiers: one sentence a fault."""
+        found = []
+        if self.host is not None:
+            found = [f"host: {problem}" for problem in self.host.problems(self._host_pages(), [])]
+        for node in self.nodes():
+            if not node.on_host and node.parent is not None and node.parent.on_host:
+                found.append(f"page {node.page} is on the device and the one before it on the host")
+        return found
+
+    def heal(self) -> None:
+        """Make the host pool agree with the tree."""
+        if self.host is not None:
+            self.host.heal(self._host_pages(), [])
+
+    def _host_pages(self) -> list[int]:
+        return [node.page for node in self.nodes() if node.on_host]
 
     def nodes(self) -> Iterator[Node]:
         """All nodes, each before its children."""
@@ -156,7 +244,7 @@ class PrefixTree:
             node = waiting.pop()
             if node.parent is not None:
                 yield node
-            waiting.extend(child for siblings in node.children.values() for child in siblings)
+            waiting.extend(_children(node))
 
     def _add(self, parent: Node, part: tuple[int, ...], page: int) -> Node:
         siblings = parent.children.setdefault(part[0], [])
@@ -166,7 +254,6 @@ class PrefixTree:
         # Removing the last sibling takes the list away with it.
         parent.children.setdefault(part[0], []).append(node)
         self._pool.keep(page)
-        self._size += 1
         return node
 
     def _remove(self, node: Node) -> None:
@@ -178,22 +265,63 @@ class PrefixTree:
         if not siblings:
             del parent.children[node.tokens[0]]
         node.parent = None
-        self._size -= 1
-        self._pool.drop(node.page)
-        if parent.parent is not None and not parent.children:
-            self._push(parent)
+        if node.on_host:
+            assert self.host is not None
+            self.host.release(node.page)
+        else:
+            self._pool.drop(node.page)
+        self._queue(parent)
 
     def _touch(self, node: Node, now: int) -> None:
         node.last_used = now
-        self._push(node)
+        self._queue(node)
 
-    def _push(self, node: Node) -> None:
-        if not node.children:
-            heapq.heappush(self._leaves, (node.last_used, next(self._serial), node))
-        if len(self._leaves) > 2 * self._size + 64:
-            current = {(node.last_used, node.page): (used, serial, node) for used, serial, node in self._leaves}
-            self._leaves = [e for e in current.values() if e[2].parent and not e[2].children and e[0] == e[2].last_used]
-            heapq.heapify(self._leaves)
+    def _queue(self, node: Node) -> None:
+        if node.parent is not None:
+            (self._host_leaves if node.on_host else self._leaves).push(node)
+
+
+class _LeafQueue:
+    """Leaves by last use; an entry that a later use, a child or a move has made stale is skipped."""
+
+    def __init__(self, is_leaf: Callable[[Node], bool]) -> None:
+        self._is_leaf = is_leaf
+        self._heap: list[tuple[int, int, Node]] = []
+        self._serial = itertools.count()
+        self._compacted = 0
+
+    def push(self, node: Node) -> None:
+        if self._is_leaf(node):
+            heapq.heappush(self._heap, (node.last_used, next(self._serial), node))
+            if len(self._heap) > 2 * self._compacted + 64:
+                self._compact()
+
+    def pop(self, wanted: Callable[[Node], bool]) -> Node:
+        """The least recently used leaf that is wanted; the caller knows that there is one."""
+        passed = []
+        while True:
+            entry = heapq.heappop(self._heap)
+            if not self._is_current(entry):
+                continue
+            if wanted(entry[2]):
+                break
+            passed.append(entry)
+        for other in passed:
+            heapq.heappush(self._heap, other)
+        return entry[2]
+
+    def _is_current(self, entry: tuple[int, int, Node]) -> bool:
+        last_used, _, node = entry
+        return node.parent is not None and node.last_used == last_used and self._is_leaf(node)
+
+    def _compact(self) -> None:
+        self._heap = list({id(entry[2]): entry for entry in self._heap if self._is_current(entry)}.values())
+        heapq.heapify(self._heap)
+        self._compacted = len(self._heap)
+
+
+def _children(node: Node) -> Iterator[Node]:
+    return itertools.chain.from_iterable(node.children.values())
 
 
 def _best(node: Node, tokens: Sequence[int], start: int) -> tuple[Node | None, int]:

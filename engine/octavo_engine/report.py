@@ -14,7 +14,7 @@ from octavo_engine.stats import EngineStats, PrefixNode, SequenceInfo
 
 def engine_stats(live: tuple[Live, ...], scheduler: Scheduler, metrics: Metrics, runner: Runner) -> EngineStats:
     """Counters of the whole engine."""
-    pool = scheduler.pool
+    pool, host = scheduler.pool, scheduler.tree.host
     tables = [sequence.table for sequence in scheduler.running]
     logical = sum(len(table.pages) for table in tables)
     shared = len({page for table in tables for page in table.pages if pool.holders(page) > 1})
@@ -22,7 +22,7 @@ def engine_stats(live: tuple[Live, ...], scheduler: Scheduler, metrics: Metrics,
     return EngineStats(
         running=len(scheduler.running),
         waiting=len(live) - len(scheduler.running),
-        swapped=0,
+        swapped=sum(1 for sequence in scheduler.waiting if sequence.given_up),
         steps=metrics.steps,
         tokens_per_second=metrics.tokens_per_second() if live else 0.0,
         queue_p50=metrics.percentile("queued", 0.5),
@@ -35,7 +35,7 @@ def engine_stats(live: tuple[Live, ...], scheduler: Scheduler, metrics: Metrics,
         e2e_p99=metrics.percentile("total", 0.99),
         prefix_hit_rate=metrics.cached_tokens / metrics.prompt_tokens if metrics.prompt_tokens else 0.0,
         preemptions=metrics.preemptions,
-        swaps=0,
+        swaps=scheduler.tree.swaps,
         recomputes=metrics.recomputes,
         evictions=scheduler.tree.evictions,
         copies_on_write=metrics.copies_on_write,
@@ -44,12 +44,12 @@ def engine_stats(live: tuple[Live, ...], scheduler: Scheduler, metrics: Metrics,
             "private": pool.used - shared,
             "shared": shared,
             "cached": pool.cached,
-            "swapped": 0,
+            "swapped": host.used if host is not None else 0,
         },
         sharing=logical / pool.used if pool.used else 1.0,
         waste=1 - _filled_slots(scheduler) / slots if slots else 0.0,
         device_memory=runner.weight_bytes + pool.touched * runner.page_bytes,
-        host_memory=0,
+        host_memory=host.touched * runner.page_bytes if host is not None else 0,
         accepted_drafts=None,
         joules_per_token=None,
         kernel_backend=runner.backend,

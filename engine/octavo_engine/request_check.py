@@ -46,7 +46,6 @@ _REQUEST_LATER = {
     "adapter": "adapters",
 }
 _CONFIG_LATER = {
-    "host_pages": "swapping to host memory",
     "page_store": "keeping pages on disk",
     "page_store_bytes": "keeping pages on disk",
     "preemption": "a choice of how to preempt",
@@ -134,6 +133,9 @@ def check_config(config: EngineConfig) -> None:
     for name in ("kv_pages", "kv_memory", "max_context", "threads"):
         value = getattr(config, name)
         _require(value is None or _is_count(value, 1), name, value, "a whole number of at least 1 or None")
+    _require(
+        config.host_pages is None or _is_count(config.host_pages, 0), "host_pages", config.host_pages, "at least 0"
+    )
     for name in ("max_batch_tokens", "max_running"):
         _require(_is_count(getattr(config, name), 1), name, getattr(config, name), "a whole number of at least 1")
     policy_named(config.policy)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from octavo_engine.errors import EngineError
-from octavo_engine.page_table import PageCopy
+from octavo_engine.page_move import PageMove
 from octavo_engine.scheduler import Row
 
 Drawn = int | EngineError | None
@@ -30,8 +30,8 @@ class Runner(Protocol):
         """Tokens of one step beyond which larger steps do not compute faster; the budget stays at or below it."""
         ...
 
-    def run(self, rows: Sequence[Row], copies: Sequence[PageCopy]) -> list[Drawn]:
-        """Copy pages, in order; then compute all positions of `rows` and draw a token for each row that samples.
+    def run(self, rows: Sequence[Row], moves: Sequence[PageMove]) -> list[Drawn]:
+        """Move pages, in order; then compute all positions of `rows` and draw a token for each row that samples.
 
         Returns:
             One entry a row: the token drawn; None when the row does not sample, or has to compute its last position

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from octavo_engine.page_move import PageMove
 from octavo_engine.page_pool import PagePool
-from octavo_engine.page_table import PageCopy, PageTable
+from octavo_engine.page_table import PageTable
 from octavo_engine.policy import Policy
-from octavo_engine.prefix_tree import PrefixTree
+from octavo_engine.prefix_tree import Match, PrefixTree
 from octavo_engine.sequence import Sequence, SequenceState
 
 
@@ -36,10 +37,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One step: its rows, pages to copy before them, who entered, who gave way, and who has no pages to go on."""
+    """One step: its rows, the moves before them, who entered, who gave way, and who has no pages to go on."""
 
     rows: tuple[Row, ...]
-    copies: tuple[PageCopy, ...]
+    moves: tuple[PageMove, ...]
     admitted: tuple[Sequence, ...]
     preempted: tuple[Sequence, ...]
     out_of_memory: tuple[Sequence, ...]
@@ -51,7 +52,6 @@ class _Step:
 
     budget: int
     rows: list[Row] = field(default_factory=list)
-    copies: list[PageCopy] = field(default_factory=list)
     admitted: list[Sequence] = field(default_factory=list)
     preempted: list[Sequence] = field(default_factory=list)
     out_of_memory: list[Sequence] = field(default_factory=list)
@@ -94,6 +94,12 @@ class Scheduler:
         self.running.append(child)
         self.forked.append(child)
 
+    def swap_out(self, sequence: Sequence) -> None:
+        """Take a running sequence's pages from the device to the host; it comes back as soon as it can."""
+        if sequence in self.running:
+            self._preempt(sequence)
+            self.tree.swap_out(sequence.tokens)
+
     def remove(self, sequence: Sequence, *, keep: bool = True) -> None:
         """Take a sequence out, wherever it is; with `keep` the prefix tree gets what it has computed."""
         if sequence in self.waiting:
@@ -131,16 +137,23 @@ class Scheduler:
         if not step.preempted:
             self._admit(step)
         return Plan(
-            tuple(step.rows), tuple(step.copies), tuple(step.admitted), tuple(step.preempted), tuple(step.out_of_memory)
+            tuple(step.rows),
+            self.pool.take_moves(),
+            tuple(step.admitted),
+            tuple(step.preempted),
+            tuple(step.out_of_memory),
         )
 
     def _in_order(self, *, decoding: bool) -> list[Sequence]:
-        return sorted((s for s in self.running if (s.remaining == 1) == decoding), key=self.policy.key)
+        return sorted((s for s in self._active() if (s.remaining == 1) == decoding), key=self.policy.key)
+
+    def _active(self) -> list[Sequence]:
+        return [sequence for sequence in self.running if not sequence.paused]
 
     def _compute(self, sequence: Sequence, count: int, step: _Step) -> None:
         """Put the next `count` positions of `sequence` into the step."""
         start, stop = sequence.computed, sequence.computed + count
-        step.copies += sequence.table.prepare(start, stop)
+        sequence.table.prepare(start, stop)
         step.rows.append(Row(sequence, start, stop))
         step.budget -= count
 
@@ -155,7 +168,7 @@ class Scheduler:
             if len(self.running) == 1:
                 step.out_of_memory.append(sequence)
                 return False
-            victim = max(self.running, key=self.policy.key)
+            victim = max(self.running, key=lambda each: (each.paused, *self.policy.key(each)))
             self._preempt(victim)
             step.preempted.append(victim)
             if victim is sequence:
@@ -164,8 +177,7 @@ class Scheduler:
 
     def _preempt(self, victim: Sequence) -> None:
         self._give_back(victim, keep=True)
-        victim.computed = 0
-        victim.preempted = True
+        victim.given_up, victim.computed = victim.computed, 0
         victim.state = SequenceState.QUEUED
         victim.waiting_for = "free pages"
         self.running.remove(victim)
@@ -179,7 +191,7 @@ class Scheduler:
     def _admit(self, step: _Step) -> None:
         """Let waiting sequences in, in order, while budget, places and pages for their whole length last."""
         promised = sum(s.table.needed(s.computed, len(s.tokens)) for s in self.running)
-        for sequence in sorted(self.waiting, key=self.policy.key):
+        for sequence in sorted((s for s in self.waiting if not s.paused), key=self.policy.key):
             if len(self.running) >= self.max_running:
                 sequence.waiting_for = "other answers to end"
                 return
@@ -199,18 +211,22 @@ class Scheduler:
         """Admit a sequence with its known beginning, if pages for the rest are available beside the promised ones."""
         # At least the last token is computed: its logits are what is wanted.
         known = self.tree.match(sequence.tokens[:-1], sequence.owner)
-        # A page that is known in part costs a page more while it is copied, which may be one too many.
+        # A page that is known in part costs a page more, since it is copied, and that may be one too many.
         for match in (known, known.whole_pages(self.pool.page_size)):
             table = PageTable(self.pool, match.pages)
-            if promised + table.needed(match.tokens, len(sequence.tokens)) <= self.pool.available:
-                self._enter(sequence, table, match.tokens, step)
+            copied = match.tokens % self.pool.page_size > 0
+            needed = self.pool.pages_for(len(sequence.tokens)) - len(match.pages) + copied
+            if promised + needed <= self.pool.available:
+                self._enter(sequence, table, match, step)
                 return True
             table.release()
         return False
 
-    def _enter(self, sequence: Sequence, table: PageTable, known: int, step: _Step) -> None:
+    def _enter(self, sequence: Sequence, table: PageTable, match: Match, step: _Step) -> None:
+        for page in self.tree.bring_in(match.on_host):
+            table.append(page)
         sequence.table = table
-        sequence.computed = known
+        sequence.computed = min(match.tokens, len(table.pages) * self.pool.page_size)
         sequence.state = SequenceState.PREFILL
         sequence.waiting_for = None
         self.waiting.remove(sequence)
@@ -224,12 +240,19 @@ class Scheduler:
         for sequence in self.running:
             if len(sequence.table.pages) < self.pool.pages_for(sequence.computed):
                 found.append(f"sequence {sequence.id} has {sequence.computed} positions in too few pages")
+        found.extend(self.tree.problems())
         found.extend(f"waiting sequence {s.id} holds pages" for s in self.waiting if s.table.pages)
         return found
 
     def heal(self) -> None:
         """Make the pool agree with the page tables of the running sequences and with the prefix tree."""
         self.pool.heal(*self._books())
+        self.tree.heal()
+
+    @property
+    def swaps(self) -> bool:
+        """Whether preempted sequences find their pages on the host again."""
+        return self.tree.host is not None and self.tree.enabled
 
     @property
     def version(self) -> int:
@@ -238,4 +261,4 @@ class Scheduler:
 
     def _books(self) -> tuple[list[int], list[int]]:
         held = [page for sequence in self.running for page in sequence.table.pages]
-        return held, [node.page for node in self.tree.nodes()]
+        return held, [node.page for node in self.tree.nodes() if not node.on_host]

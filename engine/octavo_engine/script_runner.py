@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from octavo_engine.errors import EngineError
-from octavo_engine.page_table import PageCopy
+from octavo_engine.page_move import PageMove
 from octavo_engine.runner import Drawn
 from octavo_engine.scheduler import Row
 from octavo_engine.tokenization.byte_tokenizer import ByteTokenizer
@@ -41,7 +41,7 @@ class ScriptRunner:
         self._begun: dict[str, tuple[float, bytes]] = {}
         self._closed = threading.Event()
 
-    def run(self, rows: Sequence[Row], copies: Sequence[PageCopy]) -> list[Drawn]:
+    def run(self, rows: Sequence[Row], moves: Sequence[PageMove]) -> list[Drawn]:
         """Take a step's time and give each row its next token."""
         started = time.monotonic()
         drawn = [self._draw(row, started) for row in rows]

@@ -31,7 +31,8 @@ class Sequence:
         order: place in the order of arrival.
         computed: positions whose keys and values are in pages.
         cached: prompt tokens whose pages were found when the sequence was first admitted.
-        preempted: whether it gave its pages up and has not been admitted again.
+        given_up: positions that had been computed when it last gave its pages up.
+        paused: whether it stays out of the batch until it is resumed.
         ended_by: the token that ended the answer, if one did; it is not part of the output.
         submitted, admitted, first_token, last_token: seconds of the monotonic clock.
     """
@@ -53,7 +54,8 @@ class Sequence:
     state: SequenceState = SequenceState.QUEUED
     computed: int = 0
     cached: int = 0
-    preempted: bool = False
+    given_up: int = 0
+    paused: bool = False
     ended_by: int | None = None
     admitted: float | None = None
     first_token: float | None = None

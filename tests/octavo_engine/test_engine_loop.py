@@ -15,8 +15,10 @@ from octavo_engine import (
     Finished,
     GenerationRequest,
     InvalidRequest,
+    Preempted,
     Priority,
     PromptTooLarge,
+    Resumed,
     SamplingParams,
     Started,
 )
@@ -99,15 +101,65 @@ def test_cancel_works_before_the_first_token() -> None:
     engine.close()
 
 
-def test_too_few_pages_preempt_and_everybody_ends() -> None:
-    engine = FakeEngine(script="a" * 200, tokens_per_second=FAST, pages=16)
-    handles = [engine.submit(ask("y" * 20)) for _ in range(5)]
-    assert {handle.result(20).text for handle in handles} == {"a" * 200}
+@pytest.mark.parametrize("host_pages", [0, 64])
+def test_too_few_pages_preempt_and_everybody_ends(host_pages: int) -> None:
+    engine = FakeEngine(
+        script=lambda request: f"{request.prompt} " * 10, tokens_per_second=FAST, pages=16, host_pages=host_pages
+    )
+    handles = [engine.submit(ask(f"chat {index} of five")) for index in range(5)]
+    assert [handle.result(20).text for handle in handles] == [f"chat {index} of five " * 10 for index in range(5)]
+    events = [event for handle in handles for event in handle.events(0)]
+    preempted = [event.how for event in events if isinstance(event, Preempted)]
     stats = engine.stats()
-    assert stats.preemptions == stats.recomputes > 0
+    assert stats.preemptions == len(preempted) == sum(isinstance(event, Resumed) for event in events) > 0
+    assert set(preempted) == {"swap" if host_pages else "recompute"}
+    # Nothing is computed twice while the host has room for what gave way.
+    assert (stats.swaps > 0, stats.recomputes == 0) == ((True, True) if host_pages else (False, stats.evictions == 0))
     assert in_use(engine) == 0
     assert engine.check_integrity().ok
     engine.close()
+
+
+def test_a_paused_answer_stands_still_and_goes_on() -> None:
+    engine = FakeEngine(script="word " * 40, tokens_per_second=2000)
+    handle = engine.submit(ask("x"))
+    events = handle.events(5)
+    next(event for event in events if isinstance(event, Delta))
+    handle.pause()
+    other = engine.submit(ask("y", max_tokens=30))
+    assert other.result(5).reason == "length"
+    assert handle.state == "paused"
+    assert in_use(engine) > 0
+    with pytest.raises(TimeoutError):
+        handle.result(0.05)
+    handle.resume()
+    assert handle.result(5).text == "word " * 40
+    engine.close()
+
+
+def test_an_answer_can_be_swapped_out_and_comes_back() -> None:
+    engine = FakeEngine(script="word " * 40, tokens_per_second=2000, host_pages=64)
+    handle = engine.submit(ask("p" * 40))
+    events = handle.events(5)
+    next(event for event in events if isinstance(event, Delta))
+    handle.pause()
+    handle.swap_out()
+    swapped = next(event for event in events if isinstance(event, Preempted))
+    assert swapped.how == "swap"
+    assert engine.stats().pages["swapped"] >= 3
+    assert (in_use(engine), engine.stats().swapped) == (0, 1)
+    handle.resume()
+    assert handle.result(5).text == "word " * 40
+    assert engine.stats().recomputes == 0
+    assert "swap" in engine.capabilities
+    engine.close()
+
+
+def test_swapping_out_needs_a_host_pool(engine: FakeEngine) -> None:
+    handle = engine.submit(ask("x"))
+    with pytest.raises(InvalidRequest, match="host_pages"):
+        handle.swap_out()
+    assert "swap" not in engine.capabilities
 
 
 def test_a_prompt_that_never_fits_is_refused_with_the_numbers() -> None:

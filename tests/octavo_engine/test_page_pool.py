@@ -2,8 +2,9 @@
 
 import pytest
 
+from octavo_engine.page_move import MoveKind, PageMove
 from octavo_engine.page_pool import PagePool
-from octavo_engine.page_table import PageCopy, PageTable
+from octavo_engine.page_table import PageTable
 
 
 def test_a_shared_page_is_free_when_the_last_holder_lets_go() -> None:
@@ -44,7 +45,8 @@ def test_slots_follow_the_page_table() -> None:
     pool = PagePool(4, 16)
     table = PageTable(pool)
     assert table.needed(0, 20) == 2
-    assert table.prepare(0, 20) == []
+    table.prepare(0, 20)
+    assert pool.take_moves() == ()
     first, second = table.pages
     assert table.slots(14, 18) == [first * 16 + 14, first * 16 + 15, second * 16, second * 16 + 1]
 
@@ -57,10 +59,9 @@ def test_the_first_writer_copies_and_the_last_sharer_writes_in_place() -> None:
     shared = tables[0].pages[1]
     assert pool.used == 2
     assert [table.needed(20, 21) for table in tables] == [1, 1, 1]
-    first, second, last = (table.prepare(20, 21) for table in tables)
-    assert first == [PageCopy(shared, tables[0].pages[1])]
-    assert second == [PageCopy(shared, tables[1].pages[1])]
-    assert last == []
+    for table in tables:
+        table.prepare(20, 21)
+    assert pool.take_moves() == tuple(PageMove(MoveKind.COPY, shared, table.pages[1]) for table in tables[:2])
     assert tables[2].pages[1] == shared
     assert pool.used == 4
 

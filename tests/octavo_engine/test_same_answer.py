@@ -72,15 +72,44 @@ def test_prompts_read_in_chunks_answer_alike(engine: Engine) -> None:
         engine.configure(max_batch_tokens=2048)
 
 
-def test_preempted_and_computed_again_answers_alike(engine: Engine, starter_model: Path) -> None:
+@pytest.mark.parametrize("host_pages", [0, 64])
+def test_preempted_answers_go_on_alike(engine: Engine, starter_model: Path, host_pages: int) -> None:
     prompts = PROMPTS[:4]
     alone = [answers(engine, ask(prompt, max_tokens=40, ignore_eos=True))[0] for prompt in prompts]
-    small = Engine.open(starter_model, EngineConfig(batch_invariant=True, kv_pages=14))
+    small = Engine.open(starter_model, EngineConfig(batch_invariant=True, kv_pages=14, host_pages=host_pages))
     try:
         assert answers(small, *(ask(prompt, max_tokens=40, ignore_eos=True) for prompt in prompts)) == alone
         stats = small.stats()
         assert stats.preemptions > 0
-        assert stats.pages["free"] == 14
+        assert (stats.swaps > 0) == (host_pages > 0)
+        assert stats.pages["private"] + stats.pages["shared"] == 0
         assert small.check_integrity().ok
     finally:
         small.close()
+
+
+def test_cached_beginnings_answer_like_cold_ones(engine: Engine) -> None:
+    engine.drop_cache()
+    cold = engine.submit(ask(PROMPTS[6])).result(60)
+    warm = engine.submit(ask(PROMPTS[6])).result(60)
+    assert (cold.usage.cached_tokens, warm.usage.cached_tokens) == (0, cold.usage.prompt_tokens - 1)
+    assert warm.token_ids == cold.token_ids
+
+
+def test_forks_at_every_position_of_a_page_answer_like_their_parent(engine: Engine) -> None:
+    parent = engine.submit(ask(PROMPTS[1], max_tokens=40, ignore_eos=True))
+    whole = parent.result(60).token_ids
+    forks = {at: parent.fork(at=at, sampling=SamplingParams(temperature=0, max_tokens=40 - at))[0] for at in range(18)}
+    for at, fork in forks.items():
+        completion = fork.result(60)
+        assert completion.token_ids[: at + 4] == whole[: at + 4]
+        assert completion.token_ids == whole[: len(completion.token_ids)]
+
+
+def test_several_answers_equal_single_ones_with_their_streams(engine: Engine) -> None:
+    sampling = {"temperature": 0.9, "seed": 11, "max_tokens": 12}
+    several = engine.submit(ask(PROMPTS[3], n=3, **sampling)).result(60)
+    texts = [answer.token_ids for answer in (several, *several.siblings)]
+    assert texts[0] == answers(engine, ask(PROMPTS[3], **sampling))[0]
+    assert len(set(texts)) == 3
+    assert [a.token_ids for a in engine.submit(ask(PROMPTS[3], n=3, **sampling)).result(60).siblings] == texts[1:]

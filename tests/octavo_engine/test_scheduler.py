@@ -140,7 +140,7 @@ def test_a_known_beginning_is_not_computed_again_but_the_last_token_is() -> None
         plan = scheduler.plan()
         assert [(row.start, row.stop) for row in plan.rows] == [(known, len(tokens))]
         # A page of the tree that is only partly wanted is copied before it is written to.
-        assert len(plan.copies) == (1 if known % 16 else 0)
+        assert len(plan.moves) == (1 if known % 16 else 0)
         scheduler.advance(sequence, len(tokens))
         scheduler.remove(sequence)
     assert scheduler.problems() == []

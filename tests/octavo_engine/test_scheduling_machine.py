@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from octavo_engine.page_move import MoveKind
 from octavo_engine.page_pool import PagePool
 from octavo_engine.page_table import PageTable
 from octavo_engine.policy import policy_named
@@ -23,7 +24,7 @@ LONGEST = 60
 
 
 class SchedulingMachine(RuleBasedStateMachine):
-    """Submits, forks, cancels, fails and reconfigures between steps."""
+    """Submits, forks, cancels, pauses, swaps out and reconfigures between steps."""
 
     @initialize(
         pages=st.integers(2, 16),
@@ -31,10 +32,13 @@ class SchedulingMachine(RuleBasedStateMachine):
         running=st.integers(1, 5),
         policy=st.sampled_from(["fcfs", "sjf", "priority"]),
         cache=st.booleans(),
+        host_pages=st.sampled_from([0, 1, 3, 12]),
     )
-    def open(self, pages: int, tokens: int, running: int, policy: str, cache: bool) -> None:
+    def open(self, pages: int, tokens: int, running: int, policy: str, cache: bool, host_pages: int) -> None:
         pool = PagePool(pages, PAGE)
-        self.tree = PrefixTree(pool, enabled=cache)
+        self.host = PagePool(host_pages, PAGE) if host_pages else None
+        self.host_memory = [-1] * (host_pages * PAGE)
+        self.tree = PrefixTree(pool, self.host, enabled=cache)
         self.scheduler = Scheduler(pool, self.tree, policy_named(policy), max_batch_tokens=tokens, max_running=running)
         self.pool = pool
         self.memory = [-1] * (pages * PAGE)
@@ -99,9 +103,23 @@ class SchedulingMachine(RuleBasedStateMachine):
         self.scheduler.max_running = running
         self.scheduler.policy = policy_named(policy)
 
-    @rule()
-    def drop_cache(self) -> None:
-        self.tree.clear()
+    @rule(owner=st.sampled_from(["o0", "o1", None]))
+    def drop_cache(self, owner: str | None) -> None:
+        if owner is None:
+            self.tree.clear()
+        else:
+            self.tree.forget(owner)
+
+    @rule(data=st.data())
+    def swap_out(self, data: st.DataObject) -> None:
+        if self.scheduler.running:
+            self.scheduler.swap_out(data.draw(st.sampled_from(self.scheduler.running)))
+
+    @rule(data=st.data(), paused=st.booleans())
+    def pause(self, data: st.DataObject, paused: bool) -> None:
+        sequences = list(self.live())
+        if sequences:
+            data.draw(st.sampled_from(sequences)).paused = paused
 
     @rule(steps=st.integers(1, 8))
     def step(self, steps: int) -> None:
@@ -111,9 +129,11 @@ class SchedulingMachine(RuleBasedStateMachine):
     def compute(self, plan: Plan) -> None:
         for sequence in plan.out_of_memory:
             self.remove(sequence)
-        for copy in plan.copies:
-            source = self.memory[copy.source * PAGE : (copy.source + 1) * PAGE]
-            self.memory[copy.target * PAGE : (copy.target + 1) * PAGE] = source
+        for move in plan.moves:
+            sources = self.host_memory if move.kind is MoveKind.IN else self.memory
+            targets = self.host_memory if move.kind is MoveKind.OUT else self.memory
+            page = sources[move.source * PAGE : (move.source + 1) * PAGE]
+            targets[move.target * PAGE : (move.target + 1) * PAGE] = page
         for row in plan.rows:
             slots = row.sequence.table.slots(row.start, row.stop)
             for slot, token in zip(slots, row.sequence.tokens[row.start : row.stop], strict=True):
@@ -140,6 +160,8 @@ class SchedulingMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if not hasattr(self, "scheduler"):
             return
+        for sequence in self.live():
+            sequence.paused = False
         for _ in range(20_000):
             if not any(self.live()):
                 break
@@ -148,6 +170,7 @@ class SchedulingMachine(RuleBasedStateMachine):
         assert self.pool.available == self.pool.total
         self.tree.clear()
         assert self.pool.free == self.pool.total
+        assert self.host is None or self.host.free == self.host.total
 
 
 SchedulingMachine.TestCase.settings = settings(max_examples=120, stateful_step_count=40, deadline=None)

@@ -1,0 +1,40 @@
+"""The tensors behind the page pools: keys and values of all device pages, and of all host pages. Knows no owners."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import torch
+
+from octavo_engine.page_move import MoveKind, PageMove
+
+
+class KvPages:
+    """Pages [layers, 2, pages, kv_heads, page_size, head_dim] on the device and on the host.
+
+    Address space is reserved for all of them; the memory itself is taken when a page is first written to.
+    """
+
+    def __init__(self, device: torch.Tensor, host: torch.Tensor) -> None:
+        """Hold the tensors, which differ in their number of pages only."""
+        self.device = device
+        self._host = host
+
+    def move(self, moves: Sequence[PageMove]) -> None:
+        """Make the moves in order; neighbours between the same two pools go in one gather and one copy."""
+        for kind, group in itertools.groupby(moves, key=lambda move: move.kind):
+            batch = list(group)
+            if kind is MoveKind.COPY:
+                # One may copy what another has just written.
+                for move in batch:
+                    self.device[:, :, move.target] = self.device[:, :, move.source]
+                continue
+            sources = torch.tensor([move.source for move in batch])
+            targets = torch.tensor([move.target for move in batch])
+            source, target = (self.device, self._host) if kind is MoveKind.OUT else (self._host, self.device)
+            target[:, :, targets] = source[:, :, sources]
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self.device = self._host = torch.empty(0)

@@ -1,0 +1,23 @@
+"""A page whose contents go elsewhere before a step computes. Plain integers."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class MoveKind(enum.Enum):
+    """Between which pools a page moves."""
+
+    COPY = "copy within the device"
+    OUT = "device to host"
+    IN = "host to device"
+
+
+@dataclass(frozen=True, slots=True)
+class PageMove:
+    """Page `source` is to be copied to page `target`. Moves are made in order: each sees what those before it did."""
+
+    kind: MoveKind
+    source: int
+    target: int
