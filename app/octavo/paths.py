@@ -56,6 +56,11 @@ class Paths:
         return self.home / "settings.json"
 
     @property
+    def doorbell(self) -> Path:
+        """Where the running application leaves its address for further starts."""
+        return self.home / "octavo.door"
+
+    @property
     def cache(self) -> Path:
         """What can be made again."""
         return self.home / "cache"
@@ -85,6 +90,11 @@ def program_share() -> Path:
 def starter_model() -> Path | None:
     """The model that came with the program, if it is there."""
     return next(iter(sorted((program_share() / "models").glob("*.gguf"))), None)
+
+
+def default_system_prompt() -> str:
+    """What goes before a conversation unless something else is wished for. Raises FileNotFoundError."""
+    return resource("prompts/system.txt").read_text(encoding="utf-8").strip()
 
 
 def resource(name: str) -> Path:

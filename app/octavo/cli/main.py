@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -20,7 +21,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return run_window(options.files, options.engine)
     except KeyboardInterrupt:
+        print(file=sys.stderr)
         return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has gone; Python would complain once more when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
 
 
 def _command(name: str, arguments: Sequence[str]) -> int:

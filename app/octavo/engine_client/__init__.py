@@ -4,6 +4,7 @@ from octavo.engine_client.client import EngineClient
 from octavo.engine_client.scripted import ScriptError, scripted_engine
 from octavo.engine_client.status import EngineStatus, Phase
 from octavo_engine import (
+    Completion,
     Delta,
     Engine,
     EngineConfig,
@@ -14,6 +15,7 @@ from octavo_engine import (
     FakeEngine,
     Finished,
     GenerationRequest,
+    Handle,
     InvalidRequest,
     LoadProgress,
     Message,
@@ -26,6 +28,7 @@ from octavo_engine import (
 )
 
 __all__ = [
+    "Completion",
     "Delta",
     "Engine",
     "EngineClient",
@@ -38,6 +41,7 @@ __all__ = [
     "FakeEngine",
     "Finished",
     "GenerationRequest",
+    "Handle",
     "InvalidRequest",
     "LoadProgress",
     "Message",

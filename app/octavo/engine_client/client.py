@@ -70,7 +70,7 @@ class EngineClient:
         return self._model_path
 
     def load(self, model_path: Path | None = None) -> None:
-        """Load a model (by default the one given first) in place of another, if there is one; `status` tells how it goes.
+        """Load a model (by default the one given first) in place of the one that is there; `status` tells how it goes.
 
         Answers of the model before it end with an error; answers that wait go to the new one.
         """
