@@ -26,6 +26,7 @@ from octavo_engine import (
     devices,
     inspect,
 )
+from octavo_engine.doctor import Examination, examine
 
 __all__ = [
     "Completion",
@@ -37,6 +38,7 @@ __all__ = [
     "EngineStats",
     "EngineStatus",
     "Event",
+    "Examination",
     "Failed",
     "FakeEngine",
     "Finished",
@@ -52,6 +54,7 @@ __all__ = [
     "ScriptError",
     "SequenceInfo",
     "devices",
+    "examine",
     "inspect",
     "scripted_engine",
 ]
