@@ -112,14 +112,14 @@ class Writer:
                 while not self._jobs and not self._is_closing and not self._is_due():
                     self._changed.wait(None if self._due is None else max(0.0, self._due - time.monotonic()))
                 job = self._jobs.popleft() if self._jobs else None
-                # An answer's last state goes before a later job (its chat's deletion, say), and before the end.
-                answers = self._answers if job is None or self._is_due() else {}
+                # Jobs first: an answer can be saved only once the turn that it belongs to was.
+                answers = self._answers if job is None else {}
                 if answers:
                     self._answers, self._due = {}, None
                 elif job is None and self._is_closing:
                     break
                 self._is_busy = True
-            if answers and not self._save(answers) and job is None and self._is_closing:
+            if answers and not self._save(answers) and self._is_closing:
                 _log.error("%d answers could not be kept: %s", len(answers), self._problem)
                 break
             if job is not None:
