@@ -56,9 +56,9 @@ class Paths:
         return self.home / "settings.json"
 
     @property
-    def doorbell(self) -> Path:
-        """Where the running application leaves its address for further starts."""
-        return self.home / "octavo.door"
+    def summons(self) -> Path:
+        """How a second start reaches the first one."""
+        return self.home / "instance.json"
 
     @property
     def cache(self) -> Path:

@@ -16,7 +16,9 @@ def window_parser() -> argparse.ArgumentParser:
         epilog=f"Commands: {', '.join(f'octavo {name}' for name in COMMANDS)}; each has a --help of its own.",
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="a model file (.gguf) to open")
-    parser.add_argument("--engine", metavar="fake[:SCRIPT.json]", help="answer from a script instead of a model")
+    parser.add_argument(
+        "--engine", metavar="fake[:SCRIPT.json]", type=_engine, help="answer from a script instead of a model"
+    )
     parser.add_argument("--version", action="version", version=f"Octavo {version('octavo')}")
     return parser
 
@@ -24,6 +26,17 @@ def window_parser() -> argparse.ArgumentParser:
 def command_parser(name: str) -> argparse.ArgumentParser:
     """One of `COMMANDS`."""
     return {"chat": _chat, "doctor": _doctor}[name]()
+
+
+def _engine(name: str) -> str:
+    """The name itself, if there is such an engine."""
+    from octavo.engine_client import ScriptError, read_script
+
+    try:
+        read_script(name)
+    except ScriptError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return name
 
 
 def _chat() -> argparse.ArgumentParser:
