@@ -1,7 +1,7 @@
 """The one place of the application that imports the engine; the rest takes what it needs of it from here."""
 
 from octavo.engine_client.client import EngineClient
-from octavo.engine_client.scripted import ScriptError, scripted_engine
+from octavo.engine_client.scripted import ScriptError, read_script, scripted_engine
 from octavo.engine_client.status import EngineStatus, Phase
 from octavo_engine import (
     Completion,
@@ -56,5 +56,6 @@ __all__ = [
     "devices",
     "examine",
     "inspect",
+    "read_script",
     "scripted_engine",
 ]

@@ -21,14 +21,9 @@ class ScriptError(ValueError):
     """The script cannot be used; the message is for people."""
 
 
-def scripted_engine(script: Path | None = None) -> Engine:
-    """An engine that answers from `script`. Raises ScriptError."""
-    content = _read(script) if script is not None else {}
-    if isinstance(content, str):
-        content = {"default": content}
-    unknown = set(content) - {"answers", "default", *_NUMBERS}
-    if unknown:
-        raise ScriptError(f"The script {script} has unknown keys: {', '.join(sorted(unknown))}.")
+def scripted_engine(name: str = "fake") -> Engine:
+    """The engine that `name` means: "fake", or "fake:" and the path of a script. Raises ScriptError."""
+    content = read_script(name)
     answers: Mapping[str, str] = content.get("answers", {})
     default: str = content.get("default", _DEFAULT)
 
@@ -39,7 +34,21 @@ def scripted_engine(script: Path | None = None) -> Engine:
     return FakeEngine(answer, **{name: content[name] for name in _NUMBERS if name in content})
 
 
-def _read(script: Path) -> Any:
+def read_script(name: str) -> Mapping[str, Any]:
+    """The script of the engine that `name` means, checked. Raises ScriptError."""
+    kind, _, script = name.partition(":")
+    if kind != "fake":
+        raise ScriptError(f"There is no engine {name}; fake[:SCRIPT.json] is one.")
+    content = _read(Path(script)) if script else {}
+    if isinstance(content, str):
+        return {"default": content}
+    unknown = set(content) - {"answers", "default", *_NUMBERS}
+    if unknown:
+        raise ScriptError(f"The script {script} has unknown keys: {', '.join(sorted(unknown))}.")
+    return content
+
+
+def _read(script: Path) -> str | dict[str, Any]:
     try:
         content = json.loads(script.read_text(encoding="utf-8"))
     except OSError as fault:

@@ -143,7 +143,9 @@ def test_value_out_of_range_is_a_usage_error(requests: list[GenerationRequest], 
     assert json.loads(capsys.readouterr().out)["error"]["type"] == "InvalidRequest"
 
 
-@pytest.mark.parametrize("arguments", [["chat", "--temprature", "1"], ["chat", "--seed", "x"], ["--no-such-flag"]])
+@pytest.mark.parametrize(
+    "arguments", [["chat", "--temprature", "1"], ["chat", "--seed", "x"], ["--no-such-flag"], ["--engine", "real"]]
+)
 def test_unknown_flags_are_usage_errors(arguments: list[str], capsys: Capture) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)

@@ -1,4 +1,4 @@
-"""The hold on the engine: loading in its own thread, questions before it is there, another model, closing in between."""
+"""The hold on the engine: loading in its own thread, questions before that, another model, closing in between."""
 
 from __future__ import annotations
 
