@@ -89,6 +89,20 @@ def test_doctor_tells_what_runs_here(octavo_home: Path) -> None:
     assert f"paged_attention on cpu: {choices['paged_attention']}" in people
 
 
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="mounting a disk needs root on Linux")
+@pytest.mark.parametrize("options", ["ro", "size=16k"])
+def test_answers_although_nothing_can_be_written(tmp_path: Path, octavo_home: Path, options: str) -> None:
+    """A read-only data folder, and one on a full disk: `octavo chat` stores nothing, so it needs neither."""
+    octavo_home.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", octavo_home], check=True)
+    try:
+        done = _run(PARIS)
+    finally:
+        subprocess.run(["umount", octavo_home], check=True)
+    assert done.returncode == 0, done.stderr
+    assert "Paris" in json.loads(done.stdout)["text"]
+
+
 def test_doctor_without_a_model(tmp_path: Path) -> None:
     done = _run(["doctor", "--json", "--model", str(tmp_path / "none.gguf")])
     assert done.returncode == 3
