@@ -6,6 +6,7 @@ Importing this package loads neither torch nor numba nor transformers; `Engine.o
 from octavo_engine.api import Engine, Handle, OnEvent, OnProgress, Tokenizer
 from octavo_engine.config import EngineConfig
 from octavo_engine.devices import devices
+from octavo_engine.doctor import Examination, examine
 from octavo_engine.errors import (
     ContextOverflow,
     EngineClosed,
@@ -63,6 +64,7 @@ __all__ = [
     "EngineError",
     "EngineStats",
     "Event",
+    "Examination",
     "Failed",
     "FakeEngine",
     "Finished",
@@ -100,5 +102,6 @@ __all__ = [
     "Usage",
     "Waiting",
     "devices",
+    "examine",
     "inspect",
 ]

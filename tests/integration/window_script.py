@@ -58,7 +58,7 @@ def shown(window: QMainWindow) -> list[dict[str, Any]]:
 
 
 def is_shown(window: QMainWindow, chat_id: str) -> bool:
-    return bool(child(window, "transcript").property("chatId") == chat_id) and len(shown(window)) >= 2
+    return str(child(window, "transcript").property("chatId")) == chat_id and len(shown(window)) >= 2
 
 
 def ask(window: QMainWindow, text: str) -> None:

@@ -27,6 +27,7 @@ FIELDS = {
         "tpot_p99 e2e_p50 e2e_p99 prefix_hit_rate preemptions swaps recomputes evictions copies_on_write "
         "pages sharing waste device_memory host_memory accepted_drafts joules_per_token kernel_backend"
     ),
+    "Examination": "python platform packages devices kernels self_test",
     "Failed": "error",
     "Finished": "index reason stop usage timings",
     "GenerationRequest": (
@@ -70,7 +71,7 @@ FIELDS = {
 OTHERS = """
     ContextOverflow Engine EngineClosed EngineError Event FakeEngine GrammarError Handle InvalidRequest
     LoadCancelled ModelLoadError OnEvent OnProgress OutOfMemory Priority PromptTooLarge TemplateError
-    Tokenizer devices inspect
+    Tokenizer devices examine inspect
 """
 # Defaults that callers rely on without naming them.
 DEFAULTS = [

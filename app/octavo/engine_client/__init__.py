@@ -11,6 +11,7 @@ from octavo_engine import (
     EngineError,
     EngineStats,
     Event,
+    Examination,
     Failed,
     FakeEngine,
     Finished,
@@ -24,9 +25,9 @@ from octavo_engine import (
     SamplingParams,
     SequenceInfo,
     devices,
+    examine,
     inspect,
 )
-from octavo_engine.doctor import Examination, examine
 
 __all__ = [
     "Completion",
