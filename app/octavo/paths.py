@@ -56,6 +56,11 @@ class Paths:
         return self.home / "settings.json"
 
     @property
+    def summons(self) -> Path:
+        """How a second start reaches the first one."""
+        return self.home / "instance.json"
+
+    @property
     def cache(self) -> Path:
         """What can be made again."""
         return self.home / "cache"

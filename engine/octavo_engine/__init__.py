@@ -36,7 +36,7 @@ from octavo_engine.events import (
 )
 from octavo_engine.fake_engine import FakeEngine
 from octavo_engine.inspection import inspect
-from octavo_engine.model_info import ModelInfo
+from octavo_engine.model_info import ModelInfo, model_name
 from octavo_engine.page_map import PageInfo, PageMap
 from octavo_engine.request import (
     Choice,
@@ -101,4 +101,5 @@ __all__ = [
     "Waiting",
     "devices",
     "inspect",
+    "model_name",
 ]

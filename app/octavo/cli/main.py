@@ -15,10 +15,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if arguments and arguments[0] in COMMANDS:
             return _command(arguments[0], arguments[1:])
-        options = window_parser().parse_args(arguments)
+        # Before Qt is loaded: a wrong argument and --help are answered at once.
+        window_parser().parse_args(arguments)
         from octavo.cli.window_command import run_window
 
-        return run_window(options.files, options.engine)
+        return run_window(arguments)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
 

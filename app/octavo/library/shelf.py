@@ -41,6 +41,4 @@ class Shelf:
         for model in self.models():
             if name.casefold() in (model.name.casefold(), model.stem.casefold()):
                 return model
-        raise NoModel(
-            f"There is no model file {name}. Check the path, or name none to use the starter model."
-        )
+        raise NoModel(f"There is no model file {name}. Check the path, or name none to use the starter model.")
