@@ -37,7 +37,7 @@ from octavo_engine.events import (
 )
 from octavo_engine.fake_engine import FakeEngine
 from octavo_engine.inspection import inspect
-from octavo_engine.model_info import ModelInfo
+from octavo_engine.model_info import ModelInfo, model_name
 from octavo_engine.page_map import PageInfo, PageMap
 from octavo_engine.request import (
     Choice,
@@ -104,4 +104,5 @@ __all__ = [
     "devices",
     "examine",
     "inspect",
+    "model_name",
 ]

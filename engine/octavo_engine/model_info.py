@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+
+# Names of quantisations at the end of a file's name: Q4_K_M, IQ4_XS, BF16, MXFP4.
+_QUANTISATION = re.compile(r"[-_. ]+(?:i?q\d\w*|b?f(?:16|32)|mxfp4)$", re.IGNORECASE)
+
+
+def model_name(path: Path) -> str:
+    """What to call the model in a file: its name without the quantisation, in words. "SmolLM2 135M Instruct"."""
+    return _QUANTISATION.sub("", path.stem).replace("-", " ").replace("_", " ").strip() or path.stem
 
 
 @dataclass(frozen=True, slots=True)

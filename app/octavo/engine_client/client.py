@@ -28,6 +28,7 @@ from octavo_engine import (
     Priority,
     SamplingParams,
     SequenceInfo,
+    model_name,
 )
 
 _log = logging.getLogger(__name__)
@@ -212,4 +213,4 @@ class EngineClient:
 
 def _name_of(path: Path | None) -> str | None:
     """What to call a model before it was looked at."""
-    return path.stem if path is not None else None
+    return model_name(path) if path is not None else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.model_info import ModelInfo
+from octavo_engine.model_info import ModelInfo, model_name
 from octavo_engine.models.gguf_header import GgufHeader
 from octavo_engine.models.specification import read_specification
 
@@ -36,7 +36,7 @@ def model_info(header: GgufHeader, path: Path | None) -> ModelInfo:
     licence = metadata.get("general.license")
     return ModelInfo(
         path=path,
-        name=str(metadata.get("general.name") or (path.stem if path else architecture)),
+        name=model_name(path) if path else str(metadata.get("general.name", architecture)),
         architecture=architecture,
         supported=reason is None,
         reason=reason,
