@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-
 # Names of quantisations at the end of a file's name: Q4_K_M, IQ4_XS, BF16, MXFP4.
 _QUANTISATION = re.compile(r"[-_. ]+(?:i?q\d\w*|b?f(?:16|32)|mxfp4)$", re.IGNORECASE)
 

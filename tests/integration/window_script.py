@@ -12,10 +12,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from octavo.application import Application
 from PySide6.QtCore import QElapsedTimer, QEventLoop, Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QMainWindow, QWidget
+
+from octavo.application import Application
 
 SHORT = "What is the capital of France?"
 LONG = "Write a long story about a printer who folds the sea into a book."

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import octavo_kernels as kernels
 import torch
 
+import octavo_kernels as kernels
 from octavo_engine.models.decoder_weights import DecoderWeights, LayerWeights
 from octavo_engine.models.forward_batch import ForwardBatch
 from octavo_engine.models.specification import ModelSpec

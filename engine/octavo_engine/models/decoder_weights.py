@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
+
 from octavo_kernels.weights import Linear
 
 

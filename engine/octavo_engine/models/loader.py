@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import torch
-from octavo_kernels.weights import BFloat16Linear, ByRows, Float32Linear, Int4Linear, Linear
 
 from octavo_engine.errors import LoadCancelled, ModelLoadError
 from octavo_engine.models.decoder import Decoder
@@ -16,6 +15,7 @@ from octavo_engine.models.dequantize import dequantize, four_bit_groups
 from octavo_engine.models.gguf_header import GgufHeader, TensorInfo, read_header
 from octavo_engine.models.rotary import rotary_tables
 from octavo_engine.models.specification import ModelSpec, read_specification
+from octavo_kernels.weights import BFloat16Linear, ByRows, Float32Linear, Int4Linear, Linear
 
 Weights = Literal["auto", "bfloat16", "float32", "int4"]
 Progress = Callable[[str, int, int], bool | None]

@@ -9,7 +9,6 @@ from llvmlite import ir
 from numba.core import types
 
 from octavo_kernels.cpu.vector import (
-    F32,
     FLOATS,
     I32,
     INTS,

@@ -47,7 +47,7 @@ def installed_folder() -> Path:
 
 def use(folder: Path) -> None:
     """Compile into `folder` from now on, if the installed kernels do not fit; it is made when needed."""
-    global _chosen, _writable  # noqa: PLW0603
+    global _chosen, _writable
     _writable, _chosen = folder, None
 
 
