@@ -1,4 +1,4 @@
-"""What every test gets: a data folder of its own, no screen and no network; and the starter model where one is asked for."""
+"""What every test gets: a data folder of its own, no screen and no network; and the starter model where asked for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def octavo_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def starter_model() -> Path:
-    """The starter model that the set-up puts beside the program. Its absence fails the test: the set-up is broken then."""
+    """The starter model that the set-up puts beside the program. Its absence fails the test."""
     path = Path(sys.prefix) / "share" / "octavo" / "models" / STARTER_MODEL
     if not path.is_file():
         pytest.fail(f"{path} is missing; run `python3 packaging/dev.py setup`", pytrace=False)

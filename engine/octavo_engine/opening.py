@@ -44,6 +44,7 @@ def open_model(
         raise ModelLoadError(info.reason)
     tokenizer = GgufTokenizer(header.metadata, config.chat_template)
     torch.set_num_threads(config.threads or physical_cores())
+    octavo_kernels.warm(lambda done, total: report.stage("kernels", done, total))
     decoder = load_decoder(
         header,
         weights=config.weights,

@@ -9,6 +9,7 @@ from octavo_kernels.operations.rms_norm import rms_norm
 from octavo_kernels.operations.rope import rope
 from octavo_kernels.operations.swiglu import swiglu
 from octavo_kernels.operations.write_kv import write_kv
+from octavo_kernels.warm import warm
 
 __all__ = [
     "Backend",
@@ -19,5 +20,6 @@ __all__ = [
     "rms_norm",
     "rope",
     "swiglu",
+    "warm",
     "write_kv",
 ]

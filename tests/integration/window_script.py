@@ -88,7 +88,7 @@ def talk(application: Application, window: QMainWindow) -> None:
     said = ""
 
     def has_grown() -> bool:
-        return shown(window)[-1]["role"] == "assistant" and shown(window)[-1]["source"] != said
+        return bool(shown(window)[-1]["role"] == "assistant" and shown(window)[-1]["source"] != said)
 
     while True:
         wait(has_grown)

@@ -124,7 +124,8 @@ class ByteCursor:
                 needed=end,
                 available=self.size,
             )
-        assert self._file is not None and isinstance(self._data, bytearray), "a mapped file is loaded whole"
+        assert self._file is not None, "a mapped file is loaded whole"
+        assert isinstance(self._data, bytearray)
         while self._loaded < end:
             piece = self._file.read(min(max(PIECE, end - self._loaded), self.size - self._loaded))
             if not piece:

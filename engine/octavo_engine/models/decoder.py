@@ -101,8 +101,8 @@ class _Step:
         """The attention block; returns what it adds to the residual stream, [tokens, hidden]."""
         spec = self._spec
         kernels.rms_norm(residual, update, weight=layer.attention_norm, epsilon=spec.epsilon, out=self._normed)
-        heads = layer.qkv(self._normed).unflatten(1, (-1, spec.head_dim))
-        q, k, v = heads.split((spec.heads, spec.kv_heads, spec.kv_heads), dim=1)
+        heads = layer.qkv(self._normed).view(len(self._normed), -1, spec.head_dim)
+        q, k, v = torch.split(heads, [spec.heads, spec.kv_heads, spec.kv_heads], dim=1)
         kernels.rope(
             q,
             k,

@@ -103,7 +103,7 @@ class _Loader:
             return few
         rows = sum(tensor.shape[0] for tensor in tensors)
         fused = torch.empty(rows, tensors[0].shape[1], dtype=self._dtype)
-        for part, tensor in zip(fused.split([tensor.shape[0] for tensor in tensors]), tensors, strict=True):
+        for part, tensor in zip(torch.split(fused, [t.shape[0] for t in tensors]), tensors, strict=True):
             part.copy_(self._read(tensor))
         self._count(tensors)
         many = self._dense(fused)

@@ -117,7 +117,7 @@ def read_specification(header: GgufHeader) -> ModelSpec:
     """The specification of a model, checked against the tensors that its file holds.
 
     Raises:
-        ModelLoadError: an architecture or a variant of it that Octavo does not run, or a header that contradicts itself.
+        ModelLoadError: an architecture or a variant that Octavo does not run, or a header that contradicts itself.
     """
     name = header.metadata.get("general.architecture")
     architecture = ARCHITECTURES.get(name) if isinstance(name, str) else None
@@ -229,12 +229,13 @@ def _check_tensors(spec: ModelSpec, header: GgufHeader) -> None:
             raise ModelLoadError(f"The model file lacks the tensor {name!r}. Get another file of this model.")
         if tensor.shape != shape:
             raise ModelLoadError(
-                f"The model file is damaged: {name!r} has the shape {tensor.shape} instead of {shape}. Download it again."
+                f"The model file is damaged: {name!r} has the shape {tensor.shape} instead of {shape}. "
+                "Download it again."
             )
         if tensor.type not in READABLE:
             raise ModelLoadError(
-                f"The model holds weights in the format {tensor.type.name}, which this Octavo does not read yet. Get the "
-                f"model in one of: {', '.join(kind.name for kind in sorted(READABLE))}."
+                f"The model holds weights in the format {tensor.type.name}, which this Octavo does not read yet. "
+                f"Get the model in one of: {', '.join(kind.name for kind in sorted(READABLE))}."
             )
     # A tensor that is ignored would make the answers quietly wrong.
     unknown = header.tensors.keys() - expected.keys()

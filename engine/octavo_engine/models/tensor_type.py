@@ -1,4 +1,4 @@
-"""The storage formats of tensors in GGUF files: numbers, names and block sizes, as ggml defines them. Loads no torch."""
+"""The storage formats of tensors in GGUF files: numbers, names, block sizes, as ggml defines them. Loads no torch."""
 
 from __future__ import annotations
 

@@ -74,6 +74,27 @@ def obstacle(folder: Path) -> str | None:
     return None
 
 
+def fill_installed() -> None:
+    """Compile into the folder beside the program from now on, from the beginning. Raises OSError."""
+    global _chosen  # noqa: PLW0603
+    folder = installed_folder()
+    clear(folder)
+    _chosen = CacheFolder(folder, sealed=False, reason="set-up compiles into it")
+
+
+def keep() -> None:
+    """Vouch for the folder in use, now that every kernel is in it; nothing where that has been done or cannot be."""
+    global _chosen  # noqa: PLW0603
+    now = chosen()
+    if now.folder is not None and not now.sealed:
+        try:
+            seal(now.folder)
+        except OSError as error:
+            _give_up(error)
+        else:
+            _chosen = CacheFolder(now.folder, sealed=True, reason=now.reason)
+
+
 def seal(folder: Path) -> None:
     """Vouch for everything in `folder`."""
     files = {path.name: _digest(path) for path in sorted(folder.glob("*.nb[ic]"))}

@@ -1,4 +1,4 @@
-"""`paged_attention` on a processor: tasks of one sequence, one KV head and a block of queries, shared by the threads."""
+"""`paged_attention` on a processor: tasks of a sequence, a KV head and a block of queries, shared by the threads."""
 
 from __future__ import annotations
 

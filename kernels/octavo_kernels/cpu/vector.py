@@ -8,7 +8,7 @@ narrower. Here: the type, and what the operations of `memory` and `arithmetic` a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -24,7 +24,8 @@ INTS = ir.VectorType(I32, LANES)
 SHORTS = ir.VectorType(I16, LANES)
 BYTES = ir.VectorType(ir.IntType(8), LANES)
 
-Builder = ir.IRBuilder
+# llvmlite has no types; this is ir.IRBuilder.
+Builder: TypeAlias = Any
 Emit = Callable[[Builder, Any], ir.Value]
 
 
@@ -39,7 +40,7 @@ VECTOR = VectorType()
 
 
 @register_model(VectorType)
-class _VectorModel(models.PrimitiveModel):
+class _VectorModel(models.PrimitiveModel):  # type: ignore[misc]  # numba has no types
     """A vector is one LLVM value, so it lives in registers."""
 
     def __init__(self, manager: Any, kind: types.Type) -> None:

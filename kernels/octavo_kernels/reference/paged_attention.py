@@ -27,7 +27,7 @@ def paged_attention(
     for sequence, context in enumerate(context_lengths.tolist()):
         start, stop = starts[sequence], starts[sequence + 1]
         pages = page_table[sequence, : -(-context // page_size)].long()
-        # [2, kv_heads, context, head_dim]
+        # Gathered: keys and values, KV head, position, dimension.
         gathered = kv_layer[:, pages].transpose(1, 2).reshape(2, kv_heads, -1, head_dim)[:, :, :context].float()
         keys, values = gathered.repeat_interleave(group, dim=1)
         scores = torch.einsum("thd,hcd->htc", q[start:stop].float(), keys) * scale

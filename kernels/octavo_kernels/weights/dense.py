@@ -57,7 +57,7 @@ class BFloat16Linear(_Dense):
 
 
 class Float32Linear(_Dense):
-    """Four bytes a weight, the exact reference; the library chooses another order of summation by the number of rows."""
+    """Four bytes a weight, the exact reference; the library sums in another order for another number of rows."""
 
     name = "float32"
     rows_invariant = False

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 
 GROUP = 32
+# The operators with an underscore are how torch offers its 4-bit product; there is no public name for them.
+_ATEN = torch.ops.aten
 
 
 class Int4Linear:
@@ -26,8 +28,8 @@ class Int4Linear:
         """
         self._rows, self._columns = quants.shape
         assert self.fits(self._rows, self._columns), f"{self._rows} x {self._columns} does not fit the int4 layout"
-        self._packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(quants.to(torch.int32), 1)
-        # [groups, outputs, 2]
+        self._packed: torch.Tensor = _ATEN._convert_weight_to_int4pack_for_cpu(quants.to(torch.int32), 1)  # noqa: SLF001
+        # Group, output, scale and zero.
         self._scales_and_zeros = torch.stack((scales, zeros), dim=-1).transpose(0, 1).to(torch.bfloat16).contiguous()
 
     @staticmethod
@@ -52,7 +54,7 @@ class Int4Linear:
 
     def __call__(self, activations: torch.Tensor) -> torch.Tensor:
         """Multiply bfloat16 [tokens, columns] to bfloat16 [tokens, rows]."""
-        result: torch.Tensor = torch.ops.aten._weight_int4pack_mm_for_cpu(
+        result: torch.Tensor = _ATEN._weight_int4pack_mm_for_cpu(  # noqa: SLF001
             activations, self._packed, GROUP, self._scales_and_zeros
         )
         return result
