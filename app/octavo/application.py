@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from octavo.actions import build_actions
 from octavo.chat.advice import Advice
 from octavo.chat.change import ChatAdded, ChatChanged, ChatError, ChatRemoved, KeepingChanged, ListChange
+from octavo.chat.chat_store import KeepError
 from octavo.chat.chats import Chats
 from octavo.chat.session import ChatSession
 from octavo.cli.arguments import window_parser
@@ -89,7 +90,7 @@ class Application(QObject):
         """A new window on the newest chat, or on a new one where it is shown already."""
         window = MainWindow(self._list, self._theme, self.actions, self._shelf.models)
         self.windows.append(window)
-        window.chatWanted.connect(lambda chat_id: self._show(window, self._chats.open(chat_id)))
+        window.chatWanted.connect(lambda chat_id: self._open_chat(window, chat_id))
         window.modelWanted.connect(self._load)
         window.modelFileWanted.connect(self._choose_model_file)
         window.advised.connect(lambda advice: self._follow(window, advice))
@@ -175,6 +176,12 @@ class Application(QObject):
         window.show_session(session)
         self._list.set_unread(session.chat.id, False)
         self._count(window)
+
+    def _open_chat(self, window: MainWindow, chat_id: str) -> None:
+        try:
+            self._show(window, self._chats.open(chat_id))
+        except KeepError as error:
+            window.show_error(ChatError(error.message, error.advice))
 
     def _rename(self, window: MainWindow) -> None:
         if window.session is None or not window.session.is_kept:

@@ -71,7 +71,7 @@ FIELDS = {
 OTHERS = """
     ContextOverflow Engine EngineClosed EngineError Event FakeEngine GrammarError Handle InvalidRequest
     LoadCancelled ModelLoadError OnEvent OnProgress OutOfMemory Priority PromptTooLarge TemplateError
-    Tokenizer devices examine inspect
+    Tokenizer devices examine inspect model_name
 """
 # Defaults that callers rely on without naming them.
 DEFAULTS = [

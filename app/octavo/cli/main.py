@@ -22,6 +22,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return run_window(arguments)
     except KeyboardInterrupt:
+        # CPython notes an interrupt that has passed through an exec, such as a dataclass being made, and would end by
+        # the signal in spite of the code below. The next exec takes the note away.
+        exec("")
         print(file=sys.stderr)
         return ExitCode.INTERRUPTED
     except BrokenPipeError:

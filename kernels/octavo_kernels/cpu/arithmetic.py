@@ -104,7 +104,7 @@ def first_lanes(builder: Builder, values: Any) -> ir.Value:
 
 @operation(VECTOR, VECTOR)
 def exp(builder: Builder, values: Any) -> ir.Value:
-    """Euler's number to the power of each lane, within 2 units in the last place; 0 below -87, and no larger than exp(87)."""
+    """Euler's number to the power of each lane, within 2 units in the last place; 0 below -87, and at 87 at most."""
     argument = values[0]
     vanishes = builder.fcmp_ordered("<", argument, constant(-_EXP_LIMIT))
     overflows = builder.fcmp_ordered(">", argument, constant(_EXP_LIMIT))
