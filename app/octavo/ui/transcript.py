@@ -95,6 +95,11 @@ class Transcript(QScrollArea):
         self._set_following(True)
         self._to_end()
 
+    def source(self) -> str:
+        """The Markdown of the last message; "" where there is none."""
+        path = self._session.path if self._session is not None else ()
+        return path[-1].text if path else ""
+
     def selected_copy(self) -> None:
         """Copy the last answer, or the last message where there is none."""
         if self._views:
