@@ -5,7 +5,6 @@ Needs a screen, such as a virtual one of 1600 x 1000: `xvfb-run -a .venv/bin/pyt
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -99,4 +98,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

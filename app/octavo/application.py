@@ -263,12 +263,11 @@ class Application(QObject):
         for window in self.windows:
             window.picker.show_status(status)
             window.status_line.show_stats(stats, status.text if status.error is None else "No model")
+            self._count(window)
             if status.error is not None and not window.notice.isVisible():
                 window.show_error(ChatError(status.error.message, Advice.CHOOSE_MODEL))
         if not self._pump.isActive() and not self._client.is_loading():
             self._look.stop()
-            for window in self.windows:
-                self._count(window)
 
     def _count(self, window: MainWindow) -> None:
         """Say how much of the model's context the shown chat takes, with what is typed."""

@@ -10,6 +10,8 @@ from octavo.chat.change import ChatError
 from octavo.ui.icon import icon
 from octavo.ui.theme import Theme
 
+# As wide as the column that is read.
+_WIDTH = 720
 _LABELS = {
     Advice.RETRY: "Try again",
     Advice.CHOOSE_MODEL: "Choose a model…",
@@ -47,6 +49,7 @@ class Notice(QFrame):
         self._dismiss.clicked.connect(self.hide)
         theme.changed.connect(self._restyle)
         self._restyle()
+        self.setMaximumWidth(_WIDTH)
         self.hide()
 
     def show_error(self, error: ChatError | None) -> None:

@@ -116,7 +116,7 @@ class Transcript(QScrollArea):
         inside.setMaximumWidth(_COLUMN)
         self._column = QVBoxLayout(inside)
         self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(14)
+        self._column.setSpacing(6)
         self._column.addStretch(1)
         outer.addStretch(1)
         outer.addWidget(inside, 1000)
