@@ -73,7 +73,7 @@ class Application(QObject):
         model_path = None if engine is not None else self._model_file(options.files)
         self._client = EngineClient(engine, model_path=model_path)
         self._chats = Chats(self._store, self._client, system=resource("prompts/system.txt").read_text().strip())
-        self._theme = Theme(self._qt)
+        self._theme = Theme(self._qt, self)
         self._list = ChatListModel(self._chats, self)
         self._active_before: set[str] = set()
         self._is_closed = False

@@ -17,7 +17,7 @@ from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.tasklists import tasklists_plugin
 
 # A last line that may become a fence, a heading's underline or a table's ruler with its next character.
-_UNDECIDED = re.compile(r"(?:^|\n)[ ]{0,3}(?:`{1,}[^`\n]*|~{1,}[^\n]*|[-=]{1,2}|\|[ :|-]*)$")
+_UNDECIDED = re.compile(r"(?:^|\n)[ ]{0,3}(?:`{1,}[^`\n]*|~{1,}[^\n]*|[-=]{1,2}|\|[ :|-]*)\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class _Renderer(RendererHTML):
 
     def html_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         # Only the task list plugin makes these: HTML in the text is escaped.
-        return "☑ " if 'checked="checked"' in tokens[idx].content else "☐ "
+        return "☑" if 'checked="checked"' in tokens[idx].content else "☐"
 
 
 _PARSER = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer)

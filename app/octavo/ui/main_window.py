@@ -75,6 +75,7 @@ class MainWindow(QMainWindow):
         self._unsubscribe: Callable[[], None] = lambda: None
         self._sidebar_wanted = True
         self._is_painted = False
+        self._has_unsaved_draft = False
         self._last_error = ""
         self.setObjectName("mainWindow")
         self.setWindowTitle("Octavo")
@@ -103,7 +104,7 @@ class MainWindow(QMainWindow):
     @property
     def has_unsaved_draft(self) -> bool:
         """True while what was typed has not been given to the store."""
-        return self._draft.isActive()
+        return self._has_unsaved_draft
 
     def show_session(self, session: ChatSession) -> None:
         """Show a chat, with what was typed into it."""
@@ -121,8 +122,9 @@ class MainWindow(QMainWindow):
 
     def save_draft(self) -> None:
         """Keep what is typed now instead of a moment later."""
-        if self._draft.isActive() and self._session is not None:
-            self._draft.stop()
+        self._draft.stop()
+        if self._has_unsaved_draft and self._session is not None:
+            self._has_unsaved_draft = False
             self._session.save_draft(self.composer.text())
 
     def show_error(self, error: ChatError | None) -> None:
@@ -150,6 +152,7 @@ class MainWindow(QMainWindow):
         if self._session is None or self._session.is_active:
             return
         self._draft.stop()
+        self._has_unsaved_draft = False
         self._session.send(text)
         self.asked.emit()
 
@@ -158,6 +161,7 @@ class MainWindow(QMainWindow):
             self._session.stop()
 
     def _on_edit(self) -> None:
+        self._has_unsaved_draft = True
         self._draft.start()
         self.draftChanged.emit()
 

@@ -35,6 +35,7 @@ class Notice(QFrame):
         self._text.setWordWrap(True)
         self._button = QPushButton()
         self._button.setObjectName("actionButton")
+        self._button.setAccessibleName("What can be done about it")
         self._dismiss = QToolButton()
         self._dismiss.setProperty("quiet", True)
         self._dismiss.setAccessibleName("Dismiss this message")
@@ -63,6 +64,7 @@ class Notice(QFrame):
         self._button.setVisible(error.action is not None)
         if error.action is not None:
             self._button.setText(_LABELS[error.action])
+            self._button.setAccessibleName(_LABELS[error.action])
         self.show()
 
     def _act(self) -> None:

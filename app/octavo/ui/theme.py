@@ -24,8 +24,8 @@ class Theme(QObject):
 
     changed = Signal()
 
-    def __init__(self, application: QApplication) -> None:
-        super().__init__(application)
+    def __init__(self, application: QApplication, parent: QObject | None = None) -> None:
+        super().__init__(parent)
         self._application = application
         self._zoom = 100
         self._chosen: Palette | None = {"light": LIGHT, "dark": DARK}.get(os.environ.get(THEME_VARIABLE, ""))
