@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication
+from PySide6.QtGui import QAction, QDesktopServices
 from PySide6.QtWidgets import (
     QApplication,
     QFileDialog,
@@ -124,10 +124,6 @@ class Application(QObject):
             window.close()
         self._pump.stop()
         self._look.stop()
-        # Qt destroys the clipboard's contents after Python has ended, where an object made in Python would crash.
-        clipboard = QGuiApplication.clipboard()
-        if clipboard.ownsClipboard():
-            clipboard.setText(clipboard.text())
         self._chats.abandon_all()
         if self._summons is not None:
             self._summons.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QMimeData, QObject, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QUrl, Signal
 from PySide6.QtGui import QEnterEvent, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
@@ -88,15 +88,16 @@ class MessageView(QFrame):
 
     def copy(self) -> None:
         """Put the Markdown source on the clipboard, and rich text beside it."""
-        mime = QMimeData()
-        mime.setText(self._message.text)
-        mime.setHtml(
+        # Qt destroys the clipboard's contents after Python has ended, where an object made in Python would crash: the
+        # clipboard makes its own, and the rich text is added to that.
+        clipboard = QGuiApplication.clipboard()
+        clipboard.setText(self._message.text)
+        clipboard.mimeData().setHtml(
             "".join(
                 code_html(block.text, "", self._theme.palette) if isinstance(block, Code) else block.html
                 for block in parse(self._message.text)
             )
         )
-        QGuiApplication.clipboard().setMimeData(mime)
 
     def _lay_out(self) -> None:
         head = QHBoxLayout()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent, QWheelEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -40,8 +41,8 @@ def child(window: QWidget, name: str) -> QWidget:
 
 def ask(window: MainWindow, qtbot: QtBot, text: str) -> None:
     edit = child(window, "composer")
-    qtbot.keyClicks(edit, text)
-    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    QTest.keyClicks(edit, text)
+    QTest.keyClick(edit, Qt.Key.Key_Return)
 
 
 def sources(window: MainWindow) -> list[str]:
@@ -125,7 +126,7 @@ def test_stop_keeps_the_text_and_escape_stops(make_application: MakeApplication,
     stop = child(window, "stopButton")
     assert stop.isVisible()
     assert not child(window, "sendButton").isVisible()
-    qtbot.mouseClick(stop, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(stop, Qt.MouseButton.LeftButton)
     until_idle(application, qtbot)
     said = window.transcript.source()
     assert 20 < len(said) < 5000
@@ -144,17 +145,17 @@ def test_enter_sends_shift_enter_breaks_and_an_input_method_does_neither(
     application = make_application(FakeEngine(script=echo, tokens_per_second=5000))
     window = open_window(application, qtbot)
     edit = window.composer.edit
-    qtbot.keyClicks(edit, "one")
-    qtbot.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
-    qtbot.keyClicks(edit, "two")
+    QTest.keyClicks(edit, "one")
+    QTest.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClicks(edit, "two")
     edit.inputMethodEvent(QInputMethodEvent("さ", []))
-    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    QTest.keyClick(edit, Qt.Key.Key_Return)
     assert window.transcript.property("messageIds") == []
     commit = QInputMethodEvent("", [])
     commit.setCommitString("さ")
     edit.inputMethodEvent(commit)
     assert edit.toPlainText() == "one\ntwoさ"
-    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    QTest.keyClick(edit, Qt.Key.Key_Return)
     until_idle(application, qtbot)
     assert sources(window)[0] == "one\ntwoさ"
 
@@ -179,7 +180,7 @@ def test_following_is_let_go_and_taken_up_by_the_reader_only(make_application: M
     assert bar.value() == place
     jump = child(window, "jumpToLatest")
     assert jump.isVisible()
-    qtbot.mouseClick(jump, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(jump, Qt.MouseButton.LeftButton)
     assert transcript.property("following")
     assert bar.value() == bar.maximum()
     application.actions["message.stop"].trigger()
@@ -205,7 +206,7 @@ def test_copy_gives_source_and_rich_text(make_application: MakeApplication, qtbo
     ask(window, qtbot, "hi")
     until_idle(application, qtbot)
     answer = child(window, f"message-{window.transcript.property('leafId')}")
-    qtbot.mouseClick(child(answer, "copyButton"), Qt.MouseButton.LeftButton)
+    QTest.mouseClick(child(answer, "copyButton"), Qt.MouseButton.LeftButton)
     mime = QGuiApplication.clipboard().mimeData()
     assert mime.text() == "You said **hi**."
     assert "<strong>hi</strong>" in mime.html()
@@ -214,7 +215,7 @@ def test_copy_gives_source_and_rich_text(make_application: MakeApplication, qtbo
 def test_a_draft_is_there_after_a_restart(make_application: MakeApplication, qtbot: QtBot) -> None:
     application = make_application(FakeEngine())
     window = open_window(application, qtbot)
-    qtbot.keyClicks(window.composer.edit, "not sent yet")
+    QTest.keyClicks(window.composer.edit, "not sent yet")
     until_idle(application, qtbot)
     application.close()
     again = make_application(FakeEngine())
@@ -231,7 +232,7 @@ def test_delete_stops_and_removes_a_chat(make_application: MakeApplication, qtbo
     qtbot.waitUntil(lambda: engine.stats().running == 1, timeout=5000)
     application.actions["chat.delete"].trigger()
     buttons = [button for button in window.findChildren(QPushButton) if button.text() == "Delete"]
-    qtbot.mouseClick(buttons[0], Qt.MouseButton.LeftButton)
+    QTest.mouseClick(buttons[0], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: engine.stats().running == 0, timeout=5000)
     assert window.chat_list.model().rowCount() == 0
     assert child(window, "welcome").isVisible()
