@@ -29,6 +29,7 @@ def rope(
             first, second = rotated[..., 0::2], rotated[..., 1::2]
         else:
             first, second = rotated[..., :pairs], rotated[..., pairs:]
-        a, b = first.float(), second.float()
+        # A copy, since `first` changes before `second` is computed.
+        a, b = first.to(torch.float32, copy=True), second.float()
         first.copy_(a * row_cos - b * row_sin)
         second.copy_(b * row_cos + a * row_sin)
