@@ -13,6 +13,8 @@ from octavo.ui.icon import icon
 from octavo.ui.message_body import MessageBody
 from octavo.ui.theme import Theme
 
+# Characters of a message that are laid out at once.
+_SHOWN = 20_000
 _ENDINGS = {
     Status.STOPPED: "Stopped",
     Status.INTERRUPTED: "Interrupted: Octavo was closed while this was being written",
@@ -52,6 +54,11 @@ class MessageView(QFrame):
         self._copy.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._copy.setProperty("quiet", True)
         self._copy.clicked.connect(self.copy)
+        self._rest = QToolButton()
+        self._rest.setObjectName("restButton")
+        self._rest.setAccessibleName("Show the whole message")
+        self._rest.clicked.connect(self._show_all)
+        self._is_whole = False
         self._lay_out()
         self._restyle_icons()
         self.set_message(message)
@@ -71,10 +78,23 @@ class MessageView(QFrame):
         self._author.setText("You" if is_user else message.model or "Octavo")
         self.setAccessibleName(f"{self._author.text()}: {message.text[:200]}")
         is_live = message.status is Status.STREAMING
-        self._body.set_text(message.text, is_live=is_live)
+        self._show_text()
         self._body.setVisible(bool(message.text) or is_live)
         self._show_meta()
         self._show_tools()
+
+    def _show_text(self) -> None:
+        """Show the text, or its beginning where a pasted book would hold the window up."""
+        text, is_live = self._message.text, self._message.status is Status.STREAMING
+        is_cut = len(text) > _SHOWN and not is_live and not self._is_whole
+        self._body.set_text(text[:_SHOWN] if is_cut else text, is_live=is_live)
+        self._rest.setVisible(is_cut)
+        if is_cut:
+            self._rest.setText(f"Show the other {len(text) - _SHOWN:,} characters")
+
+    def _show_all(self) -> None:
+        self._is_whole = True
+        self._show_text()
 
     def set_note(self, note: str) -> None:
         """Say what an answer without text is at."""
@@ -125,6 +145,7 @@ class MessageView(QFrame):
         column.setSpacing(6)
         column.addLayout(head)
         column.addWidget(body)
+        column.addWidget(self._rest, alignment=Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self._ending)
         column.addWidget(self._tools)
         self._copy.installEventFilter(self)

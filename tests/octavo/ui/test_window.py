@@ -334,3 +334,19 @@ def test_a_narrow_window_keeps_only_what_is_read(make_application: MakeApplicati
     qtbot.wait(10)
     assert not child(window, "chatList").isVisible()
     assert child(window, "composer").isVisible()
+
+
+def test_a_pasted_book_does_not_hold_the_window_up(make_application: MakeApplication, qtbot: QtBot) -> None:
+    application = make_application(FakeEngine(script="Long.", tokens_per_second=5000))
+    window = open_window(application, qtbot)
+    book = "A line of the book.\n" * 50_000
+    window.composer.set_text(book)
+    started = time.perf_counter()
+    window.composer.submit()
+    assert time.perf_counter() - started < 0.5
+    until_idle(application, qtbot)
+    question = child(window, f"message-{window.transcript.property('messageIds')[0]}")
+    assert question.property("source") == book.strip("\n")
+    rest = child(question, "restButton")
+    assert rest.isVisible()
+    assert "characters" in rest.property("text")
