@@ -67,11 +67,10 @@ def show_the_program(home: Path) -> None:
     wait(application.is_idle)
     for question in QUESTIONS:
         ask(application, window, question)
-    wait(lambda: "def " in window.transcript.source() and len(window.transcript.source()) > 250)
+    wait(lambda: len(window.transcript.source()) > 250 or application.is_idle())
     take(window, "main-light")
     application.actions["view.dark"].trigger()
     take(window, "main-dark")
-    wait(application.is_idle)
     take(window, "narrow-dark", SMALL)
     application.close()
 
