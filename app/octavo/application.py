@@ -29,7 +29,7 @@ from octavo.chat.chat_store import KeepError
 from octavo.chat.chats import Chats
 from octavo.chat.session import ChatSession
 from octavo.cli.arguments import window_parser
-from octavo.engine_client import Engine, EngineClient, Phase, scripted_engine
+from octavo.engine_client import Engine, EngineClient, EngineStatus, Phase, scripted_engine
 from octavo.library.shelf import NoModel, Shelf
 from octavo.paths import Paths, resource
 from octavo.store.store import Store
@@ -77,6 +77,7 @@ class Application(QObject):
         self._list = ChatListModel(self._chats, self)
         self._active_before: set[str] = set()
         self._is_closed = False
+        self._told: EngineStatus | None = None
         self.windows: list[MainWindow] = []
         self.actions: dict[str, QAction] = build_actions(self, self._handlers())
         self._chats.subscribe(self._on_list_change)
@@ -264,8 +265,10 @@ class Application(QObject):
             window.picker.show_status(status)
             window.status_line.show_stats(stats, status.text if status.error is None else "No model")
             self._count(window)
-            if status.error is not None and not window.notice.isVisible():
+            # Once for each failure: a notice that was dismissed stays away.
+            if status.error is not None and status is not self._told:
                 window.show_error(ChatError(status.error.message, Advice.CHOOSE_MODEL))
+        self._told = status
         if not self._pump.isActive() and not self._client.is_loading():
             self._look.stop()
 

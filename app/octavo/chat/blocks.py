@@ -46,6 +46,19 @@ class _Renderer(RendererHTML):
         text = self.renderInlineAsText(token.children or [], options, env) or "picture"
         return f'<a href="{escape(str(token.attrGet("src") or ""))}">{escape(text)}</a>'
 
+    def td_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return self._cell("td", tokens[idx])
+
+    def th_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return self._cell("th", tokens[idx])
+
+    @staticmethod
+    def _cell(tag: str, token: Token) -> str:
+        """A cell whose alignment is an attribute: rich text gives a cell with a style of its own no border."""
+        style = str(token.attrGet("style") or "")
+        alignment = style.removeprefix("text-align:") or "left"
+        return f'<{tag} align="{alignment}">'
+
     def html_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         # Only the task list plugin makes these: HTML in the text is escaped.
         return "☑" if 'checked="checked"' in tokens[idx].content else "☐"

@@ -26,7 +26,6 @@ from octavo_engine import (
     Message,
     ModelLoadError,
     Priority,
-    SamplingParams,
     SequenceInfo,
     model_name,
 )
@@ -93,7 +92,6 @@ class EngineClient:
         """Begin an answer, or have it wait for the model; what goes wrong arrives in the submission."""
         request = GenerationRequest(
             messages=[Message(turn.role, turn.text) for turn in turns],
-            sampling=self.sampling,
             priority=Priority.INTERACTIVE,
             owner=owner,
         )
@@ -106,11 +104,6 @@ class EngineClient:
             else:
                 self._waiting.append(submission)
         return submission
-
-    @property
-    def sampling(self) -> SamplingParams:
-        """How answers are drawn: as the model's makers recommend, where they do."""
-        return SamplingParams()
 
     def stats(self) -> EngineStats | None:
         """Counters of the engine; None while there is none."""

@@ -165,6 +165,9 @@ class Composer(QWidget):
 
     def _restyle(self) -> None:
         palette = self._theme.palette
+        self._box.setMaximumWidth(self._theme.pixels(_WIDTH))
+        for button in (self.stop_button, self.send_button):
+            button.setIconSize(QSize(self._theme.pixels(14), self._theme.pixels(14)))
         self.stop_button.setIcon(icon("square", palette.rubric, 12))
         self.send_button.setIcon(icon("arrow-up", palette.on_accent, disabled=palette.muted))
         self.edit.fit()
@@ -180,7 +183,6 @@ class Composer(QWidget):
         inside.setSpacing(8)
         inside.addWidget(self.edit)
         inside.addLayout(row)
-        self._box.setMaximumWidth(_WIDTH)
         outer = QHBoxLayout(self)
         outer.setContentsMargins(24, 12, 24, 14)
         outer.addStretch(1)

@@ -133,7 +133,7 @@ class MainWindow(QMainWindow):
 
     def toggle_sidebar(self) -> None:
         """Show or hide the list of chats."""
-        self._sidebar_wanted = not self._sidebar.isVisible()
+        self._sidebar_wanted = self._sidebar.isHidden()
         self._sidebar.setVisible(self._sidebar_wanted)
 
     def _connect(self) -> None:
@@ -242,7 +242,6 @@ class MainWindow(QMainWindow):
     def _side(self) -> QFrame:
         self._sidebar = QFrame()
         self._sidebar.setObjectName("sidebar")
-        self._sidebar.setFixedWidth(_SIDEBAR)
         self._new = QPushButton("New chat")
         self._new.setObjectName("newChatButton")
         self._new.setProperty("primary", True)
@@ -276,11 +275,18 @@ class MainWindow(QMainWindow):
         column.addWidget(self.composer)
         return reading
 
+    def _fold_away(self, width: int) -> None:
+        """Hide the list of chats where the window is too narrow for it."""
+        self._sidebar.setVisible(self._sidebar_wanted and width >= self._theme.pixels(_NARROW))
+
     def _restyle(self) -> None:
         palette = self._theme.palette
         self._fold.setIcon(icon("panel-left", palette.muted))
         self._new.setIcon(icon("plus", palette.on_accent))
-        self._new.setIconSize(QSize(16, 16))
+        for button in (self._fold, self._new):
+            button.setIconSize(QSize(self._theme.pixels(16), self._theme.pixels(16)))
+        self._sidebar.setFixedWidth(self._theme.pixels(_SIDEBAR))
+        self._fold_away(self.width())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Tell once when the window is on the screen for the first time."""
@@ -293,7 +299,7 @@ class MainWindow(QMainWindow):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fold the list away where there is no room for it."""
         super().resizeEvent(event)
-        self._sidebar.setVisible(self._sidebar_wanted and event.size().width() >= _NARROW)
+        self._fold_away(event.size().width())
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Keep what was typed."""

@@ -59,6 +59,7 @@ class MessageView(QFrame):
         self._rest.setAccessibleName("Show the whole message")
         self._rest.clicked.connect(self._show_all)
         self._is_whole = False
+        self._is_faded = True
         self._lay_out()
         self._restyle_icons()
         self.set_message(message)
@@ -168,16 +169,16 @@ class MessageView(QFrame):
 
     def _show_tools(self) -> None:
         is_wanted = bool(self._message.text) and (self.underMouse() or self._copy.hasFocus())
-        # A button that is hidden by its opacity can still be reached with the keyboard.
-        self._copy.setProperty("faded", not is_wanted)
-        self._restyle_icons()
+        # A button in the colour of the paper can still be reached with the keyboard.
+        if self._is_faded == is_wanted:
+            self._is_faded = not is_wanted
+            self._restyle_icons()
 
     def _restyle_icons(self) -> None:
         palette = self._theme.palette
-        is_faded = bool(self._copy.property("faded"))
-        colour = palette.paper if is_faded else palette.muted
+        colour = palette.paper if self._is_faded else palette.muted
         self._copy.setIcon(icon("copy", colour))
-        self._copy.setStyleSheet(f"color: {colour};" if is_faded else "")
+        self._copy.setStyleSheet(f"color: {colour};" if self._is_faded else "")
 
     def enterEvent(self, event: QEnterEvent) -> None:
         """Show the tools."""

@@ -30,7 +30,6 @@ class ModelPicker(QToolButton):
         self.setObjectName("modelPicker")
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.setIconSize(QSize(10, 10))
         menu = QMenu(self)
         menu.aboutToShow.connect(self._fill)
         self.setMenu(menu)
@@ -43,6 +42,7 @@ class ModelPicker(QToolButton):
             self._show()
 
     def _show(self) -> None:
+        self.setIconSize(QSize(self._theme.pixels(10), self._theme.pixels(10)))
         status = self._status
         if status is None:
             return

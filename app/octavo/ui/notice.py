@@ -50,7 +50,6 @@ class Notice(QFrame):
         self._dismiss.clicked.connect(self.hide)
         theme.changed.connect(self._restyle)
         self._restyle()
-        self.setMaximumWidth(_WIDTH)
         self.hide()
 
     def show_error(self, error: ChatError | None) -> None:
@@ -73,6 +72,7 @@ class Notice(QFrame):
 
     def _restyle(self) -> None:
         palette = self._theme.palette
+        self.setMaximumWidth(self._theme.pixels(_WIDTH))
         self._sign.setPixmap(icon("triangle-alert", palette.rubric).pixmap(16, 16))
         self._dismiss.setIcon(icon("x", palette.muted))
 

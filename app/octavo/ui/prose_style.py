@@ -22,7 +22,7 @@ def prose_style(theme: Theme) -> str:
     pre {{ font-family: '{mono}'; font-size: {code}px; margin: 0; }}
     blockquote {{ color: {colours.muted}; margin: 0 0 10px 14px; }}
     blockquote p {{ color: {colours.muted}; }}
-    table {{ border-collapse: collapse; border-color: {colours.line}; margin: 0 0 10px 0; }}
+    table {{ border-collapse: collapse; border-color: {colours.line}; margin: 4px 0 10px 0; }}
     th {{ font-weight: 600; padding: 4px 10px; border: 1px solid {colours.line}; }}
     td {{ padding: 4px 10px; border: 1px solid {colours.line}; }}
     hr {{ background-color: {colours.line}; height: 1px; }}

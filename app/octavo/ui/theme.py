@@ -49,7 +49,11 @@ class Theme(QObject):
 
     def size(self, name: str) -> int:
         """A type size in pixels: body, control, meta, wordmark or title."""
-        return round(_SIZES[name] * self._zoom / 100)
+        return self.pixels(_SIZES[name])
+
+    def pixels(self, length: int) -> int:
+        """A length at 100 % in pixels of this zoom."""
+        return round(length * self._zoom / 100)
 
     def choose(self, name: str | None) -> None:
         """Use "light" or "dark" from now on; None follows the desktop."""

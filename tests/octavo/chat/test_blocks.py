@@ -83,6 +83,14 @@ def test_html_is_text(hostile: str) -> None:
         assert tag not in html
 
 
+def test_cells_keep_their_alignment_without_a_style() -> None:
+    (block,) = parse("| a | b |\n|---|--:|\n| 1 | 2 |")
+    assert isinstance(block, Prose)
+    assert '<td align="left">1</td>' in block.html
+    assert '<td align="right">2</td>' in block.html
+    assert "style" not in block.html
+
+
 def test_links_and_pictures() -> None:
     (block,) = parse("[bad](javascript:alert(1)) [good](https://example.org) ![a cat](https://example.org/cat.png)")
     assert isinstance(block, Prose)

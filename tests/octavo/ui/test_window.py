@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from octavo.application import Application
@@ -350,3 +350,43 @@ def test_a_pasted_book_does_not_hold_the_window_up(make_application: MakeApplica
     rest = child(question, "restButton")
     assert rest.isVisible()
     assert "characters" in rest.property("text")
+
+
+def test_a_dismissed_notice_stays_away(make_application: MakeApplication, qtbot: QtBot, tmp_path: Path) -> None:
+    model = tmp_path / "notes.gguf"
+    model.write_text("These are notes.\n")
+    application = make_application(argv=(str(model),))
+    window = open_window(application, qtbot)
+    qtbot.waitUntil(window.notice.isVisible, timeout=20_000)
+    until_idle(application, qtbot)
+    window.notice.hide()
+    application.actions["window.new"].trigger()
+    qtbot.wait(400)
+    assert not window.notice.isVisible()
+
+
+def test_the_status_line_leaves_out_what_does_not_fit(make_application: MakeApplication, qtbot: QtBot) -> None:
+    application = make_application(FakeEngine(script="word " * 5000, tokens_per_second=200))
+    window = open_window(application, qtbot)
+    ask(window, qtbot, "go")
+    for width, is_whole in ((1200, True), (480, False)):
+        window.resize(width, 600)
+        qtbot.wait(400)
+        shown = [label for label in window.status_line.findChildren(QLabel) if label.isVisible() and label.text()]
+        assert all(label.width() >= label.sizeHint().width() for label in shown)
+        assert (len(shown) == 4) == is_whole
+    application.actions["message.stop"].trigger()
+    until_idle(application, qtbot)
+
+
+def test_zoom_widens_what_holds_text(make_application: MakeApplication, qtbot: QtBot) -> None:
+    application = make_application(FakeEngine())
+    window = open_window(application, qtbot)
+    window.resize(1600, 900)
+    sidebar = child(window, "sidebar")
+    before = sidebar.width()
+    for _ in range(3):
+        application.actions["view.zoomIn"].trigger()
+    qtbot.wait(10)
+    assert sidebar.width() == round(before * 1.5)
+    application.actions["view.zoomReset"].trigger()
