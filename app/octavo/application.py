@@ -29,13 +29,14 @@ from octavo.chat.chat_store import KeepError
 from octavo.chat.chats import Chats
 from octavo.chat.session import ChatSession
 from octavo.cli.arguments import window_parser
-from octavo.engine_client import Engine, EngineClient, EngineStatus, Phase, scripted_engine
+from octavo.engine_client import Engine, EngineClient, Phase, scripted_engine
 from octavo.library.shelf import NoModel, Shelf
 from octavo.paths import Paths, resource
 from octavo.store.store import Store
 from octavo.summons import Summons
 from octavo.ui.chat_list_model import ChatListModel
 from octavo.ui.main_window import MainWindow
+from octavo.ui.notice import Source
 from octavo.ui.theme import Theme
 
 _PUMP_MS = 16
@@ -77,7 +78,6 @@ class Application(QObject):
         self._list = ChatListModel(self._chats, self)
         self._active_before: set[str] = set()
         self._is_closed = False
-        self._told: EngineStatus | None = None
         self.windows: list[MainWindow] = []
         self.actions: dict[str, QAction] = build_actions(self, self._handlers())
         self._chats.subscribe(self._on_list_change)
@@ -99,7 +99,7 @@ class Application(QObject):
         window.draftChanged.connect(lambda: self._count(window))
         window.closed.connect(lambda: self._on_closed(window))
         self._show(window, self._chats.new())
-        window.show_error(self._chats.problem)
+        window.notice.set_error(Source.KEEPING, self._chats.problem)
         window.show()
         if self._needs_load:
             self._needs_load = False
@@ -182,7 +182,7 @@ class Application(QObject):
         try:
             self._show(window, self._chats.open(chat_id))
         except KeepError as error:
-            window.show_error(ChatError(error.message, error.advice))
+            window.notice.set_error(Source.CHAT, ChatError(error.message, error.advice))
 
     def _rename(self, window: MainWindow) -> None:
         if window.session is None or not window.session.is_kept:
@@ -231,7 +231,6 @@ class Application(QObject):
                     self._load()
                 if window.session is not None and window.session.error is not None and not window.session.is_active:
                     window.session.retry()
-        window.show_error(None)
         self._wake()
 
     def _load(self, path: Path | None = None) -> None:
@@ -261,14 +260,12 @@ class Application(QObject):
         status, stats = self._client.status, self._client.stats()
         rates = {info.owner.partition("/")[0]: info.tokens_per_second for info in self._client.sequences()}
         self._list.set_rates(rates)
+        problem = ChatError(status.error.message, Advice.CHOOSE_MODEL) if status.error is not None else None
         for window in self.windows:
             window.picker.show_status(status)
             window.status_line.show_stats(stats, status.text if status.error is None else "No model")
             self._count(window)
-            # Once for each failure: a notice that was dismissed stays away.
-            if status.error is not None and status is not self._told:
-                window.show_error(ChatError(status.error.message, Advice.CHOOSE_MODEL))
-        self._told = status
+            window.notice.set_error(Source.MODEL, problem)
         if not self._pump.isActive() and not self._client.is_loading():
             self._look.stop()
 
@@ -288,7 +285,7 @@ class Application(QObject):
         match change:
             case KeepingChanged(error):
                 for window in self.windows:
-                    window.show_error(error)
+                    window.notice.set_error(Source.KEEPING, error)
             case ChatRemoved(chat_id):
                 for window in self.windows:
                     if window.session is not None and window.session.chat.id == chat_id:

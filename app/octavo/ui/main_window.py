@@ -20,14 +20,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from octavo.chat.change import Change, ChatError, StateChanged
+from octavo.chat.change import Change, StateChanged
 from octavo.chat.session import ChatSession
 from octavo.ui.chat_list import ChatList
 from octavo.ui.chat_list_model import ChatListModel
 from octavo.ui.composer import Composer
 from octavo.ui.icon import icon
 from octavo.ui.model_picker import ModelPicker
-from octavo.ui.notice import Notice
+from octavo.ui.notice import Notice, Source
 from octavo.ui.status_line import StatusLine
 from octavo.ui.theme import Theme
 from octavo.ui.transcript import Transcript
@@ -76,7 +76,6 @@ class MainWindow(QMainWindow):
         self._sidebar_wanted = True
         self._is_painted = False
         self._has_unsaved_draft = False
-        self._last_error = ""
         self.setObjectName("mainWindow")
         self.setWindowTitle("Octavo")
         self.resize(1180, 780)
@@ -127,10 +126,6 @@ class MainWindow(QMainWindow):
             self._has_unsaved_draft = False
             self._session.save_draft(self.composer.text())
 
-    def show_error(self, error: ChatError | None) -> None:
-        """Show an error in the notice; None takes it away."""
-        self.notice.show_error(error)
-
     def toggle_sidebar(self) -> None:
         """Show or hide the list of chats."""
         self._sidebar_wanted = self._sidebar.isHidden()
@@ -177,9 +172,7 @@ class MainWindow(QMainWindow):
         self.composer.set_active(session.is_active)
         self._actions["message.stop"].setEnabled(session.is_active)
         self.setWindowTitle(f"{session.chat.title} - Octavo" if session.is_kept else "Octavo")
-        if session.error is not None or self.notice.property("text") == self._last_error:
-            self.show_error(session.error)
-        self._last_error = session.error.text if session.error is not None else ""
+        self.notice.set_error(Source.CHAT, session.error)
 
     def _show_menu(self, chat_id: str, position: QPoint) -> None:
         self.chatWanted.emit(chat_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+
 from PySide6.QtCore import Property, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
 
@@ -20,15 +22,25 @@ _LABELS = {
 }
 
 
+class Source(enum.Enum):
+    """What an error is about; the first that has one is heard."""
+
+    CHAT = enum.auto()
+    KEEPING = enum.auto()
+    MODEL = enum.auto()
+
+
 class Notice(QFrame):
-    """Shows one `ChatError`; `acted` says which advice was taken."""
+    """Shows the most important of the errors that it was told; `acted` says which advice was taken."""
 
     acted = Signal(object)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._error: ChatError | None = None
+        self._errors: dict[Source, ChatError | None] = {}
+        self._dismissed: set[Source] = set()
+        self._shown: Source | None = None
         self.setObjectName("notice")
         self._sign = QLabel()
         self._text = QLabel()
@@ -47,14 +59,31 @@ class Notice(QFrame):
         row.addWidget(self._button)
         row.addWidget(self._dismiss)
         self._button.clicked.connect(self._act)
-        self._dismiss.clicked.connect(self.hide)
+        self._dismiss.clicked.connect(self.dismiss)
         theme.changed.connect(self._restyle)
         self._restyle()
         self.hide()
 
-    def show_error(self, error: ChatError | None) -> None:
-        """Show an error; None takes the bar away."""
-        self._error = error
+    def set_error(self, source: Source, error: ChatError | None) -> None:
+        """Say what is wrong with `source` now; None when nothing is.
+
+        Of several errors the first source's is shown. One that was dismissed stays away until it is over.
+        """
+        if error != self._errors.get(source):
+            self._dismissed.discard(source)
+        self._errors[source] = error
+        self._show()
+
+    def dismiss(self) -> None:
+        """Take the shown error away."""
+        if self._shown is not None:
+            self._dismissed.add(self._shown)
+            self._show()
+
+    def _show(self) -> None:
+        wanted = (source for source in Source if self._errors.get(source) and source not in self._dismissed)
+        self._shown = next(wanted, None)
+        error = self._error()
         if error is None:
             self.hide()
             return
@@ -66,9 +95,14 @@ class Notice(QFrame):
             self._button.setAccessibleName(_LABELS[error.action])
         self.show()
 
+    def _error(self) -> ChatError | None:
+        return self._errors[self._shown] if self._shown is not None else None
+
     def _act(self) -> None:
-        if self._error is not None:
-            self.acted.emit(self._error.action)
+        error = self._error()
+        if error is not None:
+            self.dismiss()
+            self.acted.emit(error.action)
 
     def _restyle(self) -> None:
         palette = self._theme.palette
@@ -77,6 +111,7 @@ class Notice(QFrame):
         self._dismiss.setIcon(icon("x", palette.muted))
 
     def _shown_text(self) -> str:
-        return self._error.text if self._error is not None else ""
+        error = self._error()
+        return error.text if error is not None else ""
 
     text = Property(str, _shown_text)

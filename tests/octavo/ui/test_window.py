@@ -359,7 +359,7 @@ def test_a_dismissed_notice_stays_away(make_application: MakeApplication, qtbot:
     window = open_window(application, qtbot)
     qtbot.waitUntil(window.notice.isVisible, timeout=20_000)
     until_idle(application, qtbot)
-    window.notice.hide()
+    window.notice.dismiss()
     application.actions["window.new"].trigger()
     qtbot.wait(400)
     assert not window.notice.isVisible()
