@@ -23,6 +23,9 @@ class EngineConfig:
         max_running: sequences of one step.
         max_context: positions of one sequence; None takes the model's own limit.
         policy: order of admission: "fcfs", "sjf" or "priority".
+        preemption: what becomes of the pages of a sequence that gives way. "auto": they stay as cache until others need
+            them, then go to the host pool, or are dropped where it is full or missing; "swap": to the host pool at
+            once; "recompute": dropped at once.
         batch_invariant: True makes a sequence's arithmetic independent of its company, bit for bit.
         threads: threads for computing; None takes all physical cores.
         chat_template: used instead of the model's own.

@@ -36,9 +36,10 @@ from octavo_engine.scheduler import Plan, Row, Scheduler
 from octavo_engine.sequence import Sequence, SequenceState
 from octavo_engine.stop import append_token
 from octavo_engine.text_stream import TextStream
+from octavo_engine.watchdog import Watchdog
 
 _log = logging.getLogger(__name__)
-_STALL_SECONDS = 1.0
+_STALL_SECONDS = 0.25
 _T = TypeVar("_T")
 
 
@@ -78,6 +79,7 @@ class EngineLoop:
         self._closed = False
         self._checked = True
         self.scheduler = scheduler
+        self.watchdog = Watchdog()
         self._thread = threading.Thread(target=self._run, name="octavo-engine", daemon=True)
 
     def start(self) -> None:
@@ -163,6 +165,7 @@ class EngineLoop:
                 self._stepping = False
                 self._changed.notify_all()
         with self._changed:
+            self._watch(plan)
             idle = not self._live and not self._inbox
             if idle and not self._checked:
                 self._check()
@@ -171,6 +174,12 @@ class EngineLoop:
             self._checked = idle
         self._flush()
         return True
+
+    def _watch(self, plan: Plan) -> None:
+        waiting = [sequence for sequence in self.scheduler.waiting if not sequence.paused]
+        reason = next((sequence.waiting_for for sequence in waiting if sequence.waiting_for), None)
+        running = bool(plan.rows or plan.moves) or self._paused
+        self.watchdog.look(time.monotonic(), running=running, waiting=len(waiting), reason=reason)
 
     def _has_work(self) -> bool:
         if self._closed or self._inbox or self._wishes:

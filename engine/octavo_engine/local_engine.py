@@ -49,6 +49,7 @@ class LocalEngine:
             max_batch_tokens=min(config.max_batch_tokens, runner.step_tokens),
             max_running=config.max_running,
         )
+        self._scheduler.preemption = config.preemption
         self._loop = EngineLoop(runner, self._scheduler, self._metrics, context=context)
         self._intake = Intake(tokenizer, pool, self._loop.add, context=context)
         self._forking = Forking(tokenizer, pool, self._forked_handle)
@@ -161,7 +162,7 @@ class LocalEngine:
         return self._loop.snapshot(sequence_infos)
 
     def configure(self, **changes: object) -> None:
-        """Change policy, max_batch_tokens, max_running or prefix_cache from the next step on.
+        """Change policy, preemption, max_batch_tokens, max_running or prefix_cache from the next step on.
 
         Raises:
             InvalidRequest: another setting, or a value out of range.
@@ -173,6 +174,7 @@ class LocalEngine:
             self._scheduler.max_batch_tokens = min(self._config.max_batch_tokens, self._runner.step_tokens)
             self._scheduler.max_running = self._config.max_running
             self._scheduler.tree.enabled = self._config.prefix_cache
+            self._scheduler.preemption = self._config.preemption
 
         self._loop.snapshot(change)
         self._loop.wake()
@@ -193,7 +195,14 @@ class LocalEngine:
         version, tables, nodes = self._loop.snapshot(lambda _: page_views(self._scheduler))
         if self._page_map is None or self._page_map.version != version:
             pool = self._scheduler.pool
-            self._page_map = build_page_map(version, tables, nodes, total=pool.total, page_size=pool.page_size)
+            self._page_map = build_page_map(
+                version,
+                tables,
+                nodes,
+                device_pages=pool.total,
+                host_pages=self._host.total if self._host is not None else 0,
+                page_size=pool.page_size,
+            )
         return self._page_map
 
     def prefix_tree(self) -> tuple[PrefixNode, ...]:
@@ -206,10 +215,12 @@ class LocalEngine:
         Raises:
             InvalidRequest: there is no such page.
         """
-        total = self._scheduler.pool.total
-        if pool != "device" or not 0 <= index < total:
-            raise InvalidRequest(f"There is no page {index} in the {pool} pool; the device pool has {total} pages.")
-        return self._loop.snapshot(lambda _: page_tokens(self._scheduler, index))
+        pools = {"device": self._scheduler.pool, "host": self._host}
+        chosen = pools.get(pool)
+        total = chosen.total if chosen is not None else 0
+        if not 0 <= index < total:
+            raise InvalidRequest(f"There is no page {index} in the {pool} pool, which has {total} pages.")
+        return self._loop.snapshot(lambda _: page_tokens(self._scheduler, index, on_host=pool == "host"))
 
     def check_integrity(self) -> IntegrityReport:
         """Compare pool, page tables and sequences."""

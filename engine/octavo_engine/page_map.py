@@ -94,18 +94,26 @@ class TableView:
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """A page of the prefix tree: tokens in it, its last use and its owners."""
+    """A page of the prefix tree: tokens in it, its last use, its owners, and whether it lies in the host pool."""
 
     page: int
     tokens: int
     last_used: int
     owners: frozenset[str]
+    on_host: bool
 
 
 def build_page_map(
-    version: int, tables: Sequence[TableView], nodes: Sequence[NodeView], *, total: int, page_size: int
+    version: int,
+    tables: Sequence[TableView],
+    nodes: Sequence[NodeView],
+    *,
+    device_pages: int,
+    host_pages: int,
+    page_size: int,
 ) -> PageMap:
-    """The map of a device pool of `total` pages of `page_size` positions."""
+    """The map of a device pool and a host pool, whose pages have `page_size` positions; the device's come first."""
+    total = device_pages + host_pages
     refcount = np.zeros(total, np.int32)
     filled = np.zeros(total, np.int32)
     last_used = np.zeros(total, np.int64)
@@ -113,8 +121,9 @@ def build_page_map(
     names: dict[str, int] = {}
     owned: set[tuple[int, int]] = set()
     for node in nodes:
-        kept[node.page], filled[node.page], last_used[node.page] = True, node.tokens, node.last_used
-        owned.update((node.page, names.setdefault(name, len(names))) for name in node.owners)
+        entry = node.page + device_pages * node.on_host
+        kept[entry], filled[entry], last_used[entry] = True, node.tokens, node.last_used
+        owned.update((entry, names.setdefault(name, len(names))) for name in node.owners)
     for table in tables:
         pages = np.asarray(table.pages, np.int64)
         refcount[pages] += 1
@@ -123,12 +132,14 @@ def build_page_map(
         owner = names.setdefault(table.owner, len(names))
         owned.update((page, owner) for page in table.pages)
     pairs = np.asarray(sorted(owned), np.int64).reshape(-1, 2)
-    shared, private, cached = STATES.index("shared"), STATES.index("private"), STATES.index("cached")
-    held = np.where(refcount > 1, shared, private)
+    number = {name: index for index, name in enumerate(STATES)}
+    on_host = np.arange(total) >= device_pages
+    held = np.where(refcount > 1, number["shared"], number["private"])
+    idle = np.where(kept, np.where(on_host, number["swapped"], number["cached"]), number["free"])
     arrays: dict[str, npt.NDArray[Any]] = {
-        "pages": np.arange(total, dtype=np.int32),
-        "pool": np.zeros(total, np.uint8),
-        "state": np.where(refcount > 0, held, np.where(kept, cached, 0)).astype(np.uint8),
+        "pages": (np.arange(total) - device_pages * on_host).astype(np.int32),
+        "pool": on_host.astype(np.uint8),
+        "state": np.where(refcount > 0, held, idle).astype(np.uint8),
         "refcount": refcount,
         "filled": filled,
         "last_used": last_used,

@@ -27,6 +27,7 @@ class Node:
         children: by first token.
         last_used: the tree's clock when the node was last matched or inserted.
         owners: names of those whose sequences computed or used it.
+        id: unique in its tree.
     """
 
     tokens: tuple[int, ...]
@@ -36,6 +37,7 @@ class Node:
     children: dict[int, list[Node]] = field(default_factory=dict)
     last_used: int = 0
     owners: set[str] = field(default_factory=set)
+    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class PrefixTree:
         self.enabled = enabled
         self._root = Node((), -1, None)
         self._clock = itertools.count(1)
+        self._ids = itertools.count(1)
         self._leaves = _LeafQueue(lambda node: not node.on_host and all(child.on_host for child in _children(node)))
         self._host_leaves = _LeafQueue(lambda node: node.on_host and not node.children)
         self.evictions = 0
@@ -155,16 +158,8 @@ class PrefixTree:
 
     def swap_out(self, tokens: Sequence[int]) -> int:
         """Move the pages of a known beginning that nobody else needs to the host; how many have moved."""
-        path = []
-        node, start = self._root, 0
-        while start < len(tokens):
-            child, common = _best(node, tokens, start)
-            if child is None or not common:
-                break
-            path.append(child)
-            node, start = child, start + common
         moved = 0
-        for node in reversed(path):
+        for node in reversed(self.path(tokens)):
             if node.on_host:
                 continue
             if self._pool.holders(node.page) or any(not child.on_host for child in _children(node)):
@@ -172,6 +167,31 @@ class PrefixTree:
             self._move_out(node)
             moved += 1
         return moved
+
+    def discard(self, tokens: Sequence[int], owner: str) -> int:
+        """Drop the pages at the end of a known beginning that nobody but `owner` needs; how many became free."""
+        dropped = 0
+        for node in reversed(self.path(tokens)):
+            held = not node.on_host and self._pool.holders(node.page)
+            if held or node.children or node.owners != {owner}:
+                break
+            self._remove(node)
+            dropped += 1
+        return dropped
+
+    def path(self, tokens: Sequence[int]) -> list[Node]:
+        """The nodes of the longest known beginning of `tokens`, in order; the last may agree in part only."""
+        path: list[Node] = []
+        node, start = self._root, 0
+        while start < len(tokens):
+            child, common = _best(node, tokens, start)
+            if child is None or not common:
+                break
+            path.append(child)
+            node, start = child, start + common
+            if common < self._pool.page_size:
+                break
+        return path
 
     def _move_out(self, node: Node) -> None:
         """Take a node off the device: to the host where there is one, otherwise out of the tree."""
@@ -250,7 +270,7 @@ class PrefixTree:
         siblings = parent.children.setdefault(part[0], [])
         for sibling in [node for node in siblings if node.tokens == part[: len(node.tokens)]]:
             self._remove(sibling)
-        node = Node(part, page, parent)
+        node = Node(part, page, parent, id=next(self._ids))
         # Removing the last sibling takes the list away with it.
         parent.children.setdefault(part[0], []).append(node)
         self._pool.keep(page)

@@ -70,29 +70,33 @@ def page_views(scheduler: Scheduler) -> tuple[int, list[TableView], list[NodeVie
     """Version and contents of a page map."""
     tables = [TableView(s.owner, tuple(s.table.pages), s.computed) for s in scheduler.running]
     nodes = [
-        NodeView(node.page, len(node.tokens), node.last_used, frozenset(node.owners)) for node in scheduler.tree.nodes()
+        NodeView(node.page, len(node.tokens), node.last_used, frozenset(node.owners), node.on_host)
+        for node in scheduler.tree.nodes()
     ]
     return scheduler.version, tables, nodes
 
 
 def prefix_nodes(scheduler: Scheduler) -> tuple[PrefixNode, ...]:
-    """The prefix tree, each node before its children; pages serve as the nodes' ids."""
+    """The prefix tree, each node before its children."""
     return tuple(
         PrefixNode(
-            id=node.page,
-            parent=node.parent.page if node.parent is not None and node.parent.parent is not None else None,
+            id=node.id,
+            parent=node.parent.id if node.parent is not None and node.parent.parent is not None else None,
             tokens=len(node.tokens),
             pages=(node.page,),
             owners=tuple(sorted(node.owners)),
             last_used=node.last_used,
+            pool="host" if node.on_host else "device",
         )
         for node in scheduler.tree.nodes()
     )
 
 
-def page_tokens(scheduler: Scheduler, page: int) -> tuple[int, ...]:
+def page_tokens(scheduler: Scheduler, page: int, *, on_host: bool) -> tuple[int, ...]:
     """The tokens whose keys and values a page holds; none for a free page."""
     size = scheduler.pool.page_size
+    if on_host:
+        return scheduler.tree.tokens_of(page, on_host=True)
     for sequence in scheduler.running:
         if page in sequence.table.pages:
             start = sequence.table.pages.index(page) * size

@@ -48,7 +48,6 @@ _REQUEST_LATER = {
 _CONFIG_LATER = {
     "page_store": "keeping pages on disk",
     "page_store_bytes": "keeping pages on disk",
-    "preemption": "a choice of how to preempt",
     "draft_model": "draft models",
     "ttft_goal": "goals for the first token",
     "tpot_goal": "goals for the time per token",
@@ -139,6 +138,10 @@ def check_config(config: EngineConfig) -> None:
     for name in ("max_batch_tokens", "max_running"):
         _require(_is_count(getattr(config, name), 1), name, getattr(config, name), "a whole number of at least 1")
     policy_named(config.policy)
+    ways = ("auto", "swap", "recompute")
+    _require(config.preemption in ways, "preemption", config.preemption, f"one of {', '.join(ways)}")
+    if config.preemption == "swap" and not config.host_pages:
+        raise InvalidRequest('preemption="swap" needs a host pool; set host_pages too, or leave preemption at "auto".')
 
 
 def configured(config: EngineConfig, changes: dict[str, object]) -> EngineConfig:
@@ -147,7 +150,7 @@ def configured(config: EngineConfig, changes: dict[str, object]) -> EngineConfig
     Raises:
         InvalidRequest: a setting that cannot change while the engine runs, or a value out of range.
     """
-    changeable = {"policy", "max_batch_tokens", "max_running", "prefix_cache"}
+    changeable = {"policy", "preemption", "max_batch_tokens", "max_running", "prefix_cache"}
     for name in changes:
         if name not in changeable:
             raise InvalidRequest(f"{name} cannot change while the engine runs; {', '.join(sorted(changeable))} can.")

@@ -69,6 +69,8 @@ class Scheduler:
         self.policy = policy
         self.max_batch_tokens = max_batch_tokens
         self.max_running = max_running
+        # What becomes of the pages of a sequence that gives way: see `EngineConfig.preemption`.
+        self.preemption = "auto"
         self.waiting: list[Sequence] = []
         self.running: list[Sequence] = []
         self.advances = 0
@@ -85,7 +87,7 @@ class Scheduler:
         A child of a parent that is not running, or without a place to run, waits like everybody else and finds its
         beginning in the prefix tree.
         """
-        if parent not in self.running or len(self.running) >= self.max_running:
+        if parent not in self.running or len(self._active()) >= self.max_running:
             self.add(child)
             return
         child.computed = min(parent.computed, len(child.tokens) - 1)
@@ -169,16 +171,24 @@ class Scheduler:
                 step.out_of_memory.append(sequence)
                 return False
             victim = max(self.running, key=lambda each: (each.paused, *self.policy.key(each)))
-            self._preempt(victim)
-            step.preempted.append(victim)
+            self._give_way(victim, step)
             if victim is sequence:
                 return False
         return True
 
+    def _give_way(self, victim: Sequence, step: _Step) -> None:
+        self._preempt(victim)
+        step.preempted.append(victim)
+
     def _preempt(self, victim: Sequence) -> None:
-        self._give_back(victim, keep=True)
+        known = victim.tokens[: victim.computed]
+        self._give_back(victim, keep=self.preemption != "recompute")
+        if self.preemption == "recompute":
+            self.tree.discard(known, victim.owner)
+        elif self.preemption == "swap":
+            self.tree.swap_out(known)
         victim.given_up, victim.computed = victim.computed, 0
-        victim.state = SequenceState.QUEUED
+        victim.state = SequenceState.SWAPPED if self.swaps else SequenceState.QUEUED
         victim.waiting_for = "free pages"
         self.running.remove(victim)
         self.waiting.append(victim)
@@ -190,25 +200,29 @@ class Scheduler:
 
     def _admit(self, step: _Step) -> None:
         """Let waiting sequences in, in order, while budget, places and pages for their whole length last."""
-        promised = sum(s.table.needed(s.computed, len(s.tokens)) for s in self.running)
         for sequence in sorted((s for s in self.waiting if not s.paused), key=self.policy.key):
-            if len(self.running) >= self.max_running:
+            if len(self._active()) >= self.max_running:
                 sequence.waiting_for = "other answers to end"
                 return
             if not step.budget:
                 sequence.waiting_for = "the next step"
                 return
-            if not self._enter_if_it_fits(sequence, promised, step):
-                if self.running:
+            while not self._enter_if_it_fits(sequence, step):
+                paused = [each for each in self.running if each.paused]
+                if paused:
+                    # Who stands still keeps its pages only as long as nobody needs them.
+                    self._give_way(max(paused, key=self.policy.key), step)
+                elif self.running:
                     sequence.waiting_for = "free pages"
+                    return
                 else:
                     # It had shared pages before it gave way, and will never have as many of its own.
                     step.out_of_memory.append(sequence)
-                return
-            promised += sequence.table.needed(step.rows[-1].stop, len(sequence.tokens))
+                    return
 
-    def _enter_if_it_fits(self, sequence: Sequence, promised: int, step: _Step) -> bool:
-        """Admit a sequence with its known beginning, if pages for the rest are available beside the promised ones."""
+    def _enter_if_it_fits(self, sequence: Sequence, step: _Step) -> bool:
+        """Admit a sequence with its known beginning, if pages for the rest are there beside the promised ones."""
+        promised = sum(s.table.needed(s.computed, len(s.tokens)) for s in self.running)
         # At least the last token is computed: its logits are what is wanted.
         known = self.tree.match(sequence.tokens[:-1], sequence.owner)
         # A page that is known in part costs a page more, since it is copied, and that may be one too many.
@@ -252,7 +266,7 @@ class Scheduler:
     @property
     def swaps(self) -> bool:
         """Whether preempted sequences find their pages on the host again."""
-        return self.tree.host is not None and self.tree.enabled
+        return self.tree.host is not None and self.tree.enabled and self.preemption != "recompute"
 
     @property
     def version(self) -> int:

@@ -15,6 +15,7 @@ class SequenceState(enum.StrEnum):
     QUEUED = "queued"
     PREFILL = "prefill"
     RUNNING = "running"
+    SWAPPED = "swapped"
     DONE = "done"
 
 

@@ -34,7 +34,7 @@ class EngineStats:
     Attributes:
         running: sequences in the batch; `waiting` and `swapped` are outside it.
         steps: steps since the engine was opened.
-        pages: number of pages by state.
+        pages: number of pages by state; free, private, shared and cached ones are the device's, swapped ones the host's.
         sharing: logical over physical pages, 1.0 where nothing is shared.
         device_memory: bytes of the weights and of the pages that have been used so far.
         waste: empty slots over all slots of the pages in use.
@@ -99,6 +99,7 @@ class PrefixNode:
         pages: the page, as a tuple.
         owners: names of those whose sequences computed or used it.
         last_used: the engine's clock when it was last matched or inserted.
+        pool: where the page lies: "device" or "host".
     """
 
     id: int
@@ -107,6 +108,7 @@ class PrefixNode:
     pages: tuple[int, ...]
     owners: tuple[str, ...]
     last_used: int
+    pool: str = "device"
 
 
 @dataclass(frozen=True, slots=True)

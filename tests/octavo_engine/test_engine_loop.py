@@ -155,6 +155,38 @@ def test_an_answer_can_be_swapped_out_and_comes_back() -> None:
     engine.close()
 
 
+def test_a_paused_answer_gives_its_pages_and_its_place_to_those_who_wait() -> None:
+    engine = FakeEngine(script="x" * 400, tokens_per_second=FAST, pages=16)
+    engine.configure(max_running=1)
+    paused = engine.submit(ask("p" * 150, max_tokens=60))
+    next(event for event in paused.events(5) if isinstance(event, Delta))
+    paused.pause()
+    # Fits only where the paused one has gone.
+    assert engine.submit(ask("q" * 150, max_tokens=60)).result(5).text == "x" * 60
+    assert paused.state == "paused"
+    paused.resume()
+    assert paused.result(5).text == "x" * 60
+    assert engine.stats().preemptions == 1
+    engine.close()
+
+
+@pytest.mark.parametrize(("preemption", "recomputes"), [("swap", False), ("recompute", True)])
+def test_how_answers_give_way_can_be_chosen(preemption: str, recomputes: bool) -> None:
+    engine = FakeEngine(script="x" * 400, tokens_per_second=FAST, pages=14, host_pages=64)
+    engine.configure(preemption=preemption)
+    handles = [engine.submit(ask(letter * 64, max_tokens=60)) for letter in "pqr"]
+    events = [list(handle.events(20)) for handle in handles]
+    assert [handle.result(0).text for handle in handles] == ["x" * 60] * 3
+    stats = engine.stats()
+    assert stats.preemptions > 0
+    assert stats.swaps > 0 or recomputes
+    assert (stats.recomputes > 0) == recomputes
+    ways = {event.how for each in events for event in each if isinstance(event, Preempted)}
+    assert ways == {preemption}
+    assert engine.check_integrity().ok
+    engine.close()
+
+
 def test_swapping_out_needs_a_host_pool(engine: FakeEngine) -> None:
     handle = engine.submit(ask("x"))
     with pytest.raises(InvalidRequest, match="host_pages"):
@@ -298,6 +330,8 @@ def test_token_ids_outside_the_vocabulary_fail(engine: FakeEngine) -> None:
 def test_configure_refuses_what_cannot_change(engine: FakeEngine) -> None:
     with pytest.raises(InvalidRequest, match="page_size"):
         engine.configure(page_size=32)
+    with pytest.raises(InvalidRequest, match="host_pages"):
+        engine.configure(preemption="swap")
     with pytest.raises(InvalidRequest, match="max_running"):
         engine.configure(max_running=0)
     with pytest.raises(InvalidRequest, match="policy"):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from octavo_engine import Delta, FakeEngine, GenerationRequest, InvalidRequest, SamplingParams
+from octavo_engine import Delta, FakeEngine, GenerationRequest, InvalidRequest, Preempted, SamplingParams
 
 
 @pytest.fixture
@@ -81,3 +81,25 @@ def test_pages_that_do_not_exist_are_refused(engine: FakeEngine) -> None:
     with pytest.raises(InvalidRequest, match="host"):
         engine.page_tokens(0, pool="host")
     assert engine.page_tokens(5) == ()
+
+
+def test_swapped_pages_stand_in_the_host_pool() -> None:
+    engine = FakeEngine(script="answer " * 400, tokens_per_second=20_000, pages=16, host_pages=8)
+    handle = engine.submit(GenerationRequest(prompt="p" * 40, owner="chat/1"))
+    next(event for event in handle.events(5) if isinstance(event, Delta))
+    handle.pause()
+    handle.swap_out()
+    next(event for event in handle.events(5) if isinstance(event, Preempted))
+    # Moved before a step; a new answer makes one.
+    engine.submit(GenerationRequest(prompt="q", owner="chat/2", sampling=SamplingParams(max_tokens=2))).result(5)
+    page_map = engine.page_map()
+    assert len(page_map) == 16 + 8
+    swapped = [page for page in page_map if page.state == "swapped"]
+    assert {page.pool for page in swapped} == {"host"}
+    assert swapped[0].owners == ("chat/1",)
+    assert tuple(b"p" * 16) in {engine.page_tokens(page.index, "host") for page in swapped}
+    assert len(swapped) == engine.stats().pages["swapped"]
+    nodes = engine.prefix_tree()
+    assert len({node.id for node in nodes}) == len(nodes)
+    assert {node.pool for node in nodes if "chat/1" in node.owners} == {"host"}
+    engine.close()

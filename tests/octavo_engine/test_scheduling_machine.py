@@ -97,8 +97,14 @@ class SchedulingMachine(RuleBasedStateMachine):
         self.scheduler.remove(sequence, keep=keep)
         self.ended.append(sequence)
 
-    @rule(tokens=st.integers(1, 30), running=st.integers(1, 5), policy=st.sampled_from(["fcfs", "sjf", "priority"]))
-    def configure(self, tokens: int, running: int, policy: str) -> None:
+    @rule(
+        tokens=st.integers(1, 30),
+        running=st.integers(1, 5),
+        policy=st.sampled_from(["fcfs", "sjf", "priority"]),
+        preemption=st.sampled_from(["auto", "swap", "recompute"]),
+    )
+    def configure(self, tokens: int, running: int, policy: str, preemption: str) -> None:
+        self.scheduler.preemption = preemption if self.host is not None or preemption != "swap" else "auto"
         self.scheduler.max_batch_tokens = tokens
         self.scheduler.max_running = running
         self.scheduler.policy = policy_named(policy)

@@ -45,7 +45,7 @@ FIELDS = {
     "PageInfo": "pool index state refcount filled last_used owners",
     "PageMap": "version pages pool state refcount filled last_used owner_starts owner_ids owner_names",
     "Preempted": "how",
-    "PrefixNode": "id parent tokens pages owners last_used",
+    "PrefixNode": "id parent tokens pages owners last_used pool",
     "Progress": "computed total",
     "Regex": "pattern",
     "Resumed": "",
