@@ -19,6 +19,8 @@ class EngineConfig:
         kv_pages: pages of the pool; None derives them from `kv_memory` or from the memory that is free.
         kv_memory: bytes of the pool.
         host_pages: pages of the host pool, where pages go that the device needs for others; None or 0 for none.
+        page_store: folder for the pages of ended answers, found again after a restart; None for none.
+        page_store_bytes: bytes that it may take; None for 4 GiB and at most a tenth of the free disk.
         max_batch_tokens: token budget of one step.
         max_running: sequences of one step.
         max_context: positions of one sequence; None takes the model's own limit.

@@ -31,6 +31,7 @@ from octavo_engine.events import (
 from octavo_engine.handle import LocalHandle
 from octavo_engine.metrics import Metrics
 from octavo_engine.page_move import MoveKind
+from octavo_engine.page_saving import PageSaving
 from octavo_engine.runner import Drawn, Runner
 from octavo_engine.scheduler import Plan, Row, Scheduler
 from octavo_engine.sequence import Sequence, SequenceState
@@ -40,6 +41,10 @@ from octavo_engine.watchdog import Watchdog
 
 _log = logging.getLogger(__name__)
 _STALL_SECONDS = 0.25
+# Pages copied for the disk between two steps, while answers run and while none does; a page takes some 0.1 ms.
+_SAVED_PAGES = 4
+_SAVED_PAGES_AT_REST = 32
+_CLOSING_SECONDS = 2.0
 _T = TypeVar("_T")
 
 
@@ -63,11 +68,23 @@ class Live:
 class EngineLoop:
     """Runs steps on a thread of its own while there is something to run."""
 
-    def __init__(self, runner: Runner, scheduler: Scheduler, metrics: Metrics, *, context: int) -> None:
-        """Make a loop over `runner`; `context` is the number of positions that one sequence may have."""
+    def __init__(
+        self,
+        runner: Runner,
+        scheduler: Scheduler,
+        metrics: Metrics,
+        *,
+        context: int,
+        saving: PageSaving | None = None,
+    ) -> None:
+        """Make a loop over `runner`; `context` is the number of positions that one sequence may have.
+
+        With `saving`, the pages of ended sequences are kept on disk.
+        """
         self._runner = runner
         self._metrics = metrics
         self._context = context
+        self._saving = saving
         self._inbox: deque[Live] = deque()
         self._live: dict[str, Live] = {}
         self._outbox: list[tuple[LocalHandle, Event]] = []
@@ -77,6 +94,7 @@ class EngineLoop:
         self._stepping = False
         self._distrust_cache = False
         self._closed = False
+        self._died = False
         self._checked = True
         self.scheduler = scheduler
         self.watchdog = Watchdog()
@@ -99,6 +117,11 @@ class EngineLoop:
         """Look at the handles' wishes before the next step; any thread."""
         with self._changed:
             self._wishes = True
+            self._changed.notify_all()
+
+    def nudge(self) -> None:
+        """Look again whether there is work; any thread."""
+        with self._changed:
             self._changed.notify_all()
 
     def set_paused(self, paused: bool) -> None:
@@ -129,6 +152,7 @@ class EngineLoop:
                 pass
         except BaseException as fault:  # noqa: BLE001 - whatever ends the thread, every waiter must hear of it
             _log.exception("the engine thread died")
+            self._died = True
             error = EngineClosed(f"The engine stopped with an internal error ({fault!r}); open the model again.")
         finally:
             with self._changed:
@@ -139,6 +163,7 @@ class EngineLoop:
                 self._live.clear()
                 self._inbox.clear()
             self._flush()
+            self._save_last(ended)
             for live in ended:
                 self.scheduler.remove(live.sequence, keep=False)
                 if not live.handle.done():
@@ -165,6 +190,7 @@ class EngineLoop:
                 self._stepping = False
                 self._changed.notify_all()
         with self._changed:
+            self._save(_SAVED_PAGES if plan.rows else _SAVED_PAGES_AT_REST)
             self._watch(plan)
             idle = not self._live and not self._inbox
             if idle and not self._checked:
@@ -184,7 +210,28 @@ class EngineLoop:
     def _has_work(self) -> bool:
         if self._closed or self._inbox or self._wishes:
             return True
+        if self._saving is not None and self._saving.has_work and not self.scheduler.pool.moves:
+            return True
         return bool(self._live) and not self._paused
+
+    def _save(self, pages: int) -> None:
+        # A page that is still to be moved does not hold what the books say.
+        if self._saving is not None and not self.scheduler.pool.moves:
+            self._saving.save(pages)
+
+    def _save_last(self, ended: list[Live]) -> None:
+        """Keep what can be kept in a short time before the pages go."""
+        if self._saving is None or self._died:
+            return
+        for live in ended:
+            self._keep_on_disk(live.sequence)
+        until = time.monotonic() + _CLOSING_SECONDS
+        while self._saving.has_work and not self.scheduler.pool.moves and time.monotonic() < until:
+            self._saving.save(_SAVED_PAGES_AT_REST)
+
+    def _keep_on_disk(self, sequence: Sequence) -> None:
+        if self._saving is not None and sequence.is_stored:
+            self._saving.add(sequence.tokens[: sequence.computed], sequence.owner)
 
     def _take_inbox(self) -> None:
         while self._inbox:
@@ -304,6 +351,7 @@ class EngineLoop:
         usage = Usage(sequence.prompt_length, sequence.cached, sequence.own_length)
         self._metrics.count_finished(timings)
         self._send(live, Finished(sequence.index, reason, sequence.ended_by, usage, timings))
+        self._keep_on_disk(sequence)
         self._drop(live)
 
     def _fail(self, live: Live, error: EngineError) -> None:

@@ -74,6 +74,7 @@ class Forking:
             stream=stream,
             order=origin.order,
             priority=origin.priority,
+            is_stored=origin.is_stored,
             table=PageTable(self._pool),
             submitted=time.monotonic(),
         )

@@ -116,6 +116,7 @@ class Intake:
             seed=handle.seed,
             order=self._order,
             priority=request.priority,
+            is_stored=request.keep_on_disk,
             table=PageTable(self._pool),
             submitted=submission.submitted,
             index=index,

@@ -25,6 +25,12 @@ class KvPages:
         """Make the moves in order; neighbours between the same two pools go in one gather and one copy."""
         for kind, group in itertools.groupby(moves, key=lambda move: move.kind):
             batch = list(group)
+            if kind is MoveKind.LOAD:
+                for move in batch:
+                    assert move.data is not None
+                    page = torch.frombuffer(move.data, dtype=self.device.dtype)
+                    self.device[:, :, move.target] = page.view(self.device[:, :, move.target].shape)
+                continue
             if kind is MoveKind.COPY:
                 # One may copy what another has just written.
                 for move in batch:
@@ -34,6 +40,11 @@ class KvPages:
             targets = torch.tensor([move.target for move in batch])
             source, target = (self.device, self._host) if kind is MoveKind.OUT else (self._host, self.device)
             target[:, :, targets] = source[:, :, sources]
+
+    def read(self, page: int, *, on_host: bool) -> bytes:
+        """The bytes of a page."""
+        pool = self._host if on_host else self.device
+        return pool[:, :, page].contiguous().view(torch.uint8).numpy().tobytes()
 
     def close(self) -> None:
         """Give the memory back."""

@@ -16,8 +16,11 @@ from octavo_engine.handle import Inherited, LocalHandle
 from octavo_engine.intake import Intake, StreamTokenizer
 from octavo_engine.metrics import Metrics
 from octavo_engine.model_info import ModelInfo
+from octavo_engine.page_fetching import PageFetching
 from octavo_engine.page_map import PageMap, build_page_map
 from octavo_engine.page_pool import PagePool
+from octavo_engine.page_saving import PageSaving
+from octavo_engine.page_store.page_store import PageStore
 from octavo_engine.policy import policy_named
 from octavo_engine.prefix_tree import PrefixTree
 from octavo_engine.report import engine_stats, page_tokens, page_views, prefix_nodes, sequence_infos
@@ -32,9 +35,15 @@ class LocalEngine:
     """Serves any number of submissions together; every method may be called from any thread."""
 
     def __init__(
-        self, info: ModelInfo, config: EngineConfig, tokenizer: StreamTokenizer, runner: Runner, pool: PagePool
+        self,
+        info: ModelInfo,
+        config: EngineConfig,
+        tokenizer: StreamTokenizer,
+        runner: Runner,
+        pool: PagePool,
+        store: PageStore | None = None,
     ) -> None:
-        """Start the threads over a loaded model; `open` loads one."""
+        """Start the threads over a loaded model; `open` loads one. `store` is the disk tier."""
         self._info = info
         self._config = config
         self._tokenizer = tokenizer
@@ -50,7 +59,14 @@ class LocalEngine:
             max_running=config.max_running,
         )
         self._scheduler.preemption = config.preemption
-        self._loop = EngineLoop(runner, self._scheduler, self._metrics, context=context)
+        self._store = store
+        self._saving = None
+        if store is not None:
+            self._saving = PageSaving(store, self._scheduler.tree, runner.read_page, pool.page_size)
+        self._loop = EngineLoop(runner, self._scheduler, self._metrics, context=context, saving=self._saving)
+        if store is not None:
+            store.on_change = self._loop.nudge
+            self._scheduler.disk = PageFetching(store, pool.page_size, self._loop.nudge)
         self._intake = Intake(tokenizer, pool, self._loop.add, context=context)
         self._forking = Forking(tokenizer, pool, self._forked_handle)
         self._page_map: PageMap | None = None
@@ -88,7 +104,8 @@ class LocalEngine:
     @property
     def capabilities(self) -> frozenset[str]:
         """What this engine can do."""
-        return frozenset({"fork", "pages"} | ({"swap"} if self._host is not None else set()))
+        optional = {"swap": self._host, "disk": self._store}
+        return frozenset({"fork", "pages", *(name for name, tier in optional.items() if tier is not None)})
 
     def submit(self, request: GenerationRequest, on_event: OnEvent | None = None) -> LocalHandle:
         """Queue a request; returns at once. `on_event` runs on an engine thread.
@@ -155,7 +172,16 @@ class LocalEngine:
 
     def stats(self) -> EngineStats:
         """Counters and percentiles."""
-        return self._loop.snapshot(lambda live: engine_stats(live, self._scheduler, self._metrics, self._runner))
+        return self._loop.snapshot(
+            lambda live: engine_stats(
+                live,
+                self._scheduler,
+                self._metrics,
+                self._runner,
+                store=self._store,
+                stall=self._loop.watchdog.report,
+            )
+        )
 
     def sequences(self) -> tuple[SequenceInfo, ...]:
         """All sequences that have not ended."""
@@ -184,8 +210,15 @@ class LocalEngine:
         return self._loop.snapshot(lambda _: self._scheduler.tree.clear())
 
     def forget(self, owner: str) -> int:
-        """Drop the cached pages that only `owner` computed or used; the number of pages that became free."""
-        return self._loop.snapshot(lambda _: self._scheduler.tree.forget(owner))
+        """Drop the pages that only `owner` or an owner below it used, on device, host and disk; how many that were."""
+
+        def forget(_: tuple[Live, ...]) -> int:
+            if self._saving is not None:
+                self._saving.forget(owner)
+            return self._scheduler.tree.forget(owner)
+
+        freed = self._loop.snapshot(forget)
+        return freed + (self._store.forget(owner) if self._store is not None else 0)
 
     def page_map(self, since: int | None = None) -> PageMap:
         """All pages as they stand between two steps; the same map again, with its version, when nothing has changed.
@@ -240,3 +273,5 @@ class LocalEngine:
             self._closed = True
         self._intake.close()
         self._loop.close()
+        if self._store is not None:
+            self._store.close()

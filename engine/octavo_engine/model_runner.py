@@ -40,6 +40,10 @@ class ModelRunner:
         tokens = iter(sample(logits, [_draw(row) for row in sampling]))
         return [next(tokens) if row.samples else None for row in rows]
 
+    def read_page(self, page: int, on_host: bool) -> bytes:
+        """The keys and values of a page."""
+        return self._pages.read(page, on_host=on_host)
+
     def close(self) -> None:
         """Give the pages back."""
         self._pages.close()

@@ -22,6 +22,8 @@ from octavo_engine.models.gguf_header import read_header
 from octavo_engine.models.gguf_info import model_info
 from octavo_engine.models.loader import load_decoder
 from octavo_engine.page_pool import PagePool
+from octavo_engine.page_store.opening import open_page_store
+from octavo_engine.page_store.page_store import PageStore
 from octavo_engine.pool_size import pool_size
 from octavo_engine.request_check import check_config
 from octavo_engine.stats import LoadProgress
@@ -32,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 def open_model(
     model: str | os.PathLike[str], config: EngineConfig, progress: OnProgress | None
-) -> tuple[ModelInfo, EngineConfig, GgufTokenizer, ModelRunner, PagePool]:
+) -> tuple[ModelInfo, EngineConfig, GgufTokenizer, ModelRunner, PagePool, PageStore | None]:
     """Everything that an engine needs to run a model; see `Engine.open` for the errors."""
     check_config(config)
     report = _Report(progress)
@@ -64,8 +66,19 @@ def open_model(
         for count in (pages, config.host_pages or 0)
     ]
     runner = ModelRunner(decoder, KvPages(*tensors), page_size=config.page_size, backend=_backend())
+    store = open_page_store(
+        config,
+        Path(model),
+        page_bytes=runner.page_bytes,
+        arithmetic={
+            "kernels": octavo_kernels.identity(),
+            "backend": runner.backend,
+            "layouts": "; ".join(decoder.describe_layouts()),
+            "kv": f"{decoder.kv_dtype} {decoder.kv_shape(1, config.page_size)}",
+        },
+    )
     _log.info("opened %s with %d pages in %.2f s", info.name, pages, time.perf_counter() - started)
-    return info, config, tokenizer, runner, PagePool(pages, config.page_size)
+    return info, config, tokenizer, runner, PagePool(pages, config.page_size), store
 
 
 class _Report:

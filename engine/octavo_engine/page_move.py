@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 class MoveKind(enum.Enum):
@@ -12,12 +12,17 @@ class MoveKind(enum.Enum):
     COPY = "copy within the device"
     OUT = "device to host"
     IN = "host to device"
+    LOAD = "disk to device"
 
 
 @dataclass(frozen=True, slots=True)
 class PageMove:
-    """Page `source` is to be copied to page `target`. Moves are made in order: each sees what those before it did."""
+    """Page `source` is to be copied to page `target`. Moves are made in order: each sees what those before it did.
+
+    A page that comes from the disk has no source but `data`: its bytes.
+    """
 
     kind: MoveKind
     source: int
     target: int
+    data: bytearray | None = field(default=None, repr=False)

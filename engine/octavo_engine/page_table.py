@@ -42,6 +42,11 @@ class PageTable:
         while len(self.pages) < self._pool.pages_for(stop):
             self.pages.append(self._pool.take())
 
+    def truncate(self, pages: int) -> None:
+        """Let go of all pages but the first `pages`."""
+        while len(self.pages) > pages:
+            self._pool.release(self.pages.pop())
+
     def append(self, page: int) -> None:
         """Go on with a page that has just been taken for this table."""
         self.pages.append(page)

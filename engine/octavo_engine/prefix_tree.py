@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from octavo_engine.ownership import belongs_to
 from octavo_engine.page_move import MoveKind, PageMove
 from octavo_engine.page_pool import PagePool
 
@@ -216,9 +217,9 @@ class PrefixTree:
         self._queue(node)
 
     def forget(self, owner: str) -> int:
-        """Drop the pages that only `owner` computed or used and no page table holds; how many became free."""
+        """Drop the pages that only `owner` or one below it used and that no page table holds; how many became free."""
         for node in self.nodes():
-            node.owners.discard(owner)
+            node.owners = {name for name in node.owners if not belongs_to(name, owner)}
         return self._remove_where(lambda node: not node.owners)
 
     def clear(self) -> int:

@@ -7,12 +7,21 @@ import time
 from octavo_engine.engine_loop import Live
 from octavo_engine.metrics import Metrics
 from octavo_engine.page_map import NodeView, TableView
+from octavo_engine.page_store.page_store import PageStore
 from octavo_engine.runner import Runner
 from octavo_engine.scheduler import Scheduler
 from octavo_engine.stats import EngineStats, PrefixNode, SequenceInfo
 
 
-def engine_stats(live: tuple[Live, ...], scheduler: Scheduler, metrics: Metrics, runner: Runner) -> EngineStats:
+def engine_stats(
+    live: tuple[Live, ...],
+    scheduler: Scheduler,
+    metrics: Metrics,
+    runner: Runner,
+    *,
+    store: PageStore | None,
+    stall: str | None,
+) -> EngineStats:
     """Counters of the whole engine."""
     pool, host = scheduler.pool, scheduler.tree.host
     tables = [sequence.table for sequence in scheduler.running]
@@ -53,6 +62,10 @@ def engine_stats(live: tuple[Live, ...], scheduler: Scheduler, metrics: Metrics,
         accepted_drafts=None,
         joules_per_token=None,
         kernel_backend=runner.backend,
+        disk_pages=store.pages if store is not None else 0,
+        disk_bytes=store.file_bytes if store is not None else 0,
+        disk_problem=(store.problem or "") if store is not None else "",
+        stall=stall or "",
     )
 
 

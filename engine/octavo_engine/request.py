@@ -155,6 +155,7 @@ class GenerationRequest:
         continue_last: the last message is the assistant's and the answer goes on inside it.
         template_options: passed to the chat template.
         generation_prompt: open the assistant's turn at the end of the prompt.
+        keep_on_disk: False keeps its pages out of `EngineConfig.page_store`; for chats that leave no trace.
     """
 
     messages: Sequence[Message | Mapping[str, Any]] | None = None
@@ -170,3 +171,4 @@ class GenerationRequest:
     adapter: str | None = None
     template_options: Mapping[str, Any] | None = None
     generation_prompt: bool = True
+    keep_on_disk: bool = True

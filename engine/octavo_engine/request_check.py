@@ -46,8 +46,6 @@ _REQUEST_LATER = {
     "adapter": "adapters",
 }
 _CONFIG_LATER = {
-    "page_store": "keeping pages on disk",
-    "page_store_bytes": "keeping pages on disk",
     "draft_model": "draft models",
     "ttft_goal": "goals for the first token",
     "tpot_goal": "goals for the time per token",
@@ -129,7 +127,7 @@ def check_config(config: EngineConfig) -> None:
     _require(config.weights in layouts, "weights", config.weights, f"one of {', '.join(layouts)}")
     _require(config.speculation in ("auto", "off"), "speculation", config.speculation, '"auto" or "off"')
     _require(config.page_size == 16, "page_size", config.page_size, "16")
-    for name in ("kv_pages", "kv_memory", "max_context", "threads"):
+    for name in ("kv_pages", "kv_memory", "page_store_bytes", "max_context", "threads"):
         value = getattr(config, name)
         _require(value is None or _is_count(value, 1), name, value, "a whole number of at least 1 or None")
     _require(

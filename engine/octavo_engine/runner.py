@@ -39,6 +39,10 @@ class Runner(Protocol):
         """
         ...
 
+    def read_page(self, page: int, on_host: bool) -> bytes:
+        """The keys and values of a page of the device pool or the host pool: `page_bytes` bytes."""
+        ...
+
     def close(self) -> None:
         """Give memory back."""
         ...

@@ -7,8 +7,9 @@ fills a token budget with decodes first and prompt chunks after. Knows no model,
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from octavo_engine.page_move import PageMove
+from octavo_engine.page_move import MoveKind, PageMove
 from octavo_engine.page_pool import PagePool
 from octavo_engine.page_table import PageTable
 from octavo_engine.policy import Policy
@@ -57,6 +58,17 @@ class _Step:
     out_of_memory: list[Sequence] = field(default_factory=list)
 
 
+class Fetching(Protocol):
+    """Where the pages of beginnings are kept that are in no pool."""
+
+    def begin(self, sequence: Sequence, known: int) -> bool:
+        """Start to read the pages behind its first `known` tokens; False when there are none.
+
+        While it reads, `sequence.fetching` is True; at the end `sequence.fetched` has the pages.
+        """
+        ...
+
+
 class Scheduler:
     """Holds the waiting and the running sequences of one engine."""
 
@@ -71,6 +83,8 @@ class Scheduler:
         self.max_running = max_running
         # What becomes of the pages of a sequence that gives way: see `EngineConfig.preemption`.
         self.preemption = "auto"
+        # The third tier, if there is one.
+        self.disk: Fetching | None = None
         self.waiting: list[Sequence] = []
         self.running: list[Sequence] = []
         self.advances = 0
@@ -87,7 +101,7 @@ class Scheduler:
         A child of a parent that is not running, or without a place to run, waits like everybody else and finds its
         beginning in the prefix tree.
         """
-        if parent not in self.running or len(self._active()) >= self.max_running:
+        if parent not in self.running or self._places <= 0:
             self.add(child)
             return
         child.computed = min(parent.computed, len(child.tokens) - 1)
@@ -152,6 +166,14 @@ class Scheduler:
     def _active(self) -> list[Sequence]:
         return [sequence for sequence in self.running if not sequence.paused]
 
+    def _fetching(self) -> list[Sequence]:
+        return [sequence for sequence in self.waiting if sequence.fetching]
+
+    @property
+    def _places(self) -> int:
+        """How many more sequences may run; those whose pages are on their way have theirs."""
+        return self.max_running - len(self._active()) - len(self._fetching())
+
     def _compute(self, sequence: Sequence, count: int, step: _Step) -> None:
         """Put the next `count` positions of `sequence` into the step."""
         start, stop = sequence.computed, sequence.computed + count
@@ -200,8 +222,8 @@ class Scheduler:
 
     def _admit(self, step: _Step) -> None:
         """Let waiting sequences in, in order, while budget, places and pages for their whole length last."""
-        for sequence in sorted((s for s in self.waiting if not s.paused), key=self.policy.key):
-            if len(self._active()) >= self.max_running:
+        for sequence in sorted((s for s in self.waiting if not s.paused and not s.fetching), key=self.policy.key):
+            if self._places <= 0:
                 sequence.waiting_for = "other answers to end"
                 return
             if not step.budget:
@@ -212,7 +234,7 @@ class Scheduler:
                 if paused:
                     # Who stands still keeps its pages only as long as nobody needs them.
                     self._give_way(max(paused, key=self.policy.key), step)
-                elif self.running:
+                elif self.running or self._fetching():
                     sequence.waiting_for = "free pages"
                     return
                 else:
@@ -221,8 +243,12 @@ class Scheduler:
                     return
 
     def _enter_if_it_fits(self, sequence: Sequence, step: _Step) -> bool:
-        """Admit a sequence with its known beginning, if pages for the rest are there beside the promised ones."""
+        """Admit a sequence with its known beginning, if pages for the rest are there beside the promised ones.
+
+        One with pages on disk is held back until they have been read.
+        """
         promised = sum(s.table.needed(s.computed, len(s.tokens)) for s in self.running)
+        promised += sum(self.pool.pages_for(len(s.tokens)) for s in self._fetching())
         # At least the last token is computed: its logits are what is wanted.
         known = self.tree.match(sequence.tokens[:-1], sequence.owner)
         # A page that is known in part costs a page more, since it is copied, and that may be one too many.
@@ -231,22 +257,49 @@ class Scheduler:
             copied = match.tokens % self.pool.page_size > 0
             needed = self.pool.pages_for(len(sequence.tokens)) - len(match.pages) + copied
             if promised + needed <= self.pool.available:
-                self._enter(sequence, table, match, step)
+                if self._begins_to_fetch(sequence, match):
+                    table.release()
+                else:
+                    self._enter(sequence, table, match, step)
                 return True
             table.release()
         return False
+
+    def _begins_to_fetch(self, sequence: Sequence, match: Match) -> bool:
+        if self.disk is None or sequence.fetched is not None or not self.tree.enabled:
+            return False
+        if not self.disk.begin(sequence, match.tokens):
+            return False
+        sequence.waiting_for = "its pages from disk"
+        return True
 
     def _enter(self, sequence: Sequence, table: PageTable, match: Match, step: _Step) -> None:
         for page in self.tree.bring_in(match.on_host):
             table.append(page)
         sequence.table = table
         sequence.computed = min(match.tokens, len(table.pages) * self.pool.page_size)
+        self._load(sequence)
         sequence.state = SequenceState.PREFILL
         sequence.waiting_for = None
         self.waiting.remove(sequence)
         self.running.append(sequence)
         step.admitted.append(sequence)
         self._compute(sequence, min(step.budget, sequence.remaining), step)
+
+    def _load(self, sequence: Sequence) -> None:
+        """Take over the pages that were read from the disk, where they go on from what is known."""
+        size, table, fetched = self.pool.page_size, sequence.table, sequence.fetched
+        sequence.fetched = None
+        whole = sequence.computed // size
+        if fetched is None or not fetched.first <= whole < fetched.stop:
+            return
+        table.truncate(whole)
+        for data in fetched.pages[whole - fetched.first :]:
+            page = self.pool.take()
+            self.pool.moves.append(PageMove(MoveKind.LOAD, -1, page, data))
+            table.append(page)
+        sequence.computed = fetched.stop * size
+        table.adopt(self.tree.insert(sequence.tokens[: sequence.computed], table.pages, sequence.owner))
 
     def problems(self) -> list[str]:
         """What is wrong with pool, page tables and prefix tree: one sentence a fault."""

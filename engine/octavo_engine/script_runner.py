@@ -61,6 +61,10 @@ class ScriptRunner:
             return EngineError(f"The script of this engine fails at token {position}.")
         return text[position] if position < len(text) else next(iter(ByteTokenizer.eos_ids))
 
+    def read_page(self, page: int, on_host: bool) -> bytes:
+        """Nothing: pages are books only."""
+        return b""
+
     def close(self) -> None:
         """End a pause at once and forget the scripts."""
         self._closed.set()

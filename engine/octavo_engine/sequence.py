@@ -19,6 +19,19 @@ class SequenceState(enum.StrEnum):
     DONE = "done"
 
 
+@dataclass(frozen=True, slots=True)
+class FetchedPages:
+    """Keys and values of whole pages that have been read from the disk, from page `first` of the sequence on."""
+
+    first: int
+    pages: tuple[bytearray, ...]
+
+    @property
+    def stop(self) -> int:
+        """The page behind the last one."""
+        return self.first + len(self.pages)
+
+
 @dataclass(eq=False, slots=True, repr=False)
 class Sequence:
     """One generation from admission to its end.
@@ -33,6 +46,8 @@ class Sequence:
         computed: positions whose keys and values are in pages.
         cached: prompt tokens whose pages were found when the sequence was first admitted.
         given_up: positions that had been computed when it last gave its pages up.
+        is_stored: whether its pages may be kept on disk.
+        fetching: whether pages are being read from the disk for it; `fetched` when that has been done or tried.
         paused: whether it stays out of the batch until it is resumed.
         ended_by: the token that ended the answer, if one did; it is not part of the output.
         submitted, admitted, first_token, last_token: seconds of the monotonic clock.
@@ -56,6 +71,9 @@ class Sequence:
     computed: int = 0
     cached: int = 0
     given_up: int = 0
+    is_stored: bool = True
+    fetching: bool = False
+    fetched: FetchedPages | None = None
     paused: bool = False
     ended_by: int | None = None
     admitted: float | None = None

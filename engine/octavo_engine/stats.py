@@ -34,11 +34,14 @@ class EngineStats:
     Attributes:
         running: sequences in the batch; `waiting` and `swapped` are outside it.
         steps: steps since the engine was opened.
-        pages: number of pages by state; free, private, shared and cached ones are the device's, swapped ones the host's.
+        pages: number of pages by state; all are the device's but the swapped ones, which are the host's.
         sharing: logical over physical pages, 1.0 where nothing is shared.
         device_memory: bytes of the weights and of the pages that have been used so far.
         waste: empty slots over all slots of the pages in use.
         joules_per_token: None where the device does not tell.
+        disk_pages: pages in `EngineConfig.page_store`; `disk_bytes` is what their files take.
+        disk_problem: why no pages can be kept on disk, a sentence for people; "" when they can.
+        stall: why nothing has been running for more than a second while something waits; "" when all is well.
     """
 
     running: int
@@ -68,6 +71,10 @@ class EngineStats:
     accepted_drafts: float | None
     joules_per_token: float | None
     kernel_backend: str
+    disk_pages: int = 0
+    disk_bytes: int = 0
+    disk_problem: str = ""
+    stall: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ Knows nothing of models, sequences or files. Importing this package loads neithe
 """
 
 from octavo_kernels.dispatch import Backend, Declined, backends, forced
+from octavo_kernels.identity import identity
 from octavo_kernels.operations.paged_attention import paged_attention
 from octavo_kernels.operations.rms_norm import rms_norm
 from octavo_kernels.operations.rope import rope
@@ -16,6 +17,7 @@ __all__ = [
     "Declined",
     "backends",
     "forced",
+    "identity",
     "paged_attention",
     "rms_norm",
     "rope",

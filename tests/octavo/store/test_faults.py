@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,22 +18,9 @@ from octavo.chat.identifier import new_id
 from octavo.chat.message import Message, Role, Status
 from octavo.store import NewerDatabase, ReadOnlyStore, Store, StoreDamaged, StoreFull
 from octavo.store.schema import VERSION
+from small_disk import mounted, needs_mount
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-needs_mount = pytest.mark.skipif(
-    sys.platform != "linux" or os.geteuid() != 0, reason="mounting a small or a read-only disk needs root on Linux"
-)
-
-
-@contextmanager
-def mounted(folder: Path, options: str) -> Iterator[None]:
-    """A disk in memory at `folder`."""
-    folder.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", folder], check=True)
 
 
 def a_chat(title: str = "A chat") -> Chat:
