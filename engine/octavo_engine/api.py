@@ -184,7 +184,15 @@ class Engine(Protocol):
         ...
 
     def configure(self, **changes: object) -> None:
-        """Change policy, max_batch_tokens, max_running or prefix_cache from the next step on."""
+        """Change settings from the next step on.
+
+        policy, preemption, max_batch_tokens, max_running, kv_pages, host_pages, prefix_cache, ttft_goal, tpot_goal. A
+        pool that shrinks drops cached pages first; then answers give way, as where memory is short.
+
+        Raises:
+            InvalidRequest: another setting, or a value out of range.
+            OutOfMemory: pools of that size do not fit into the memory that is free.
+        """
         ...
 
     def drop_cache(self) -> int:
@@ -192,7 +200,10 @@ class Engine(Protocol):
         ...
 
     def forget(self, owner: str) -> int:
-        """Drop the cached pages that only `owner` computed or used; the number of pages that became free."""
+        """Drop the pages that only `owner` or an owner below it used, on device, host and disk; how many that were.
+
+        Owners are paths: `chat/leaf` lies below `chat`.
+        """
         ...
 
     def page_map(self, since: int | None = None) -> PageMap:

@@ -93,6 +93,7 @@ class EngineLoop:
         self._paused = False
         self._stepping = False
         self._distrust_cache = False
+        self._wanted_sizes: tuple[int, int] | None = None
         self._closed = False
         self._died = False
         self._checked = True
@@ -117,6 +118,12 @@ class EngineLoop:
         """Look at the handles' wishes before the next step; any thread."""
         with self._changed:
             self._wishes = True
+            self._changed.notify_all()
+
+    def resize(self, device: int, host: int) -> None:
+        """Have pools of so many pages from the next step on; any thread."""
+        with self._changed:
+            self._wanted_sizes = (device, host)
             self._changed.notify_all()
 
     def nudge(self) -> None:
@@ -176,6 +183,8 @@ class EngineLoop:
             self._changed.wait_for(self._has_work)
             if self._closed:
                 return False
+        self._resize()
+        with self._changed:
             self._take_inbox()
             self._grant_wishes()
             plan = self.scheduler.plan() if not self._paused else Plan((), (), (), (), ())
@@ -208,7 +217,7 @@ class EngineLoop:
         self.watchdog.look(time.monotonic(), running=running, waiting=len(waiting), reason=reason)
 
     def _has_work(self) -> bool:
-        if self._closed or self._inbox or self._wishes:
+        if self._closed or self._inbox or self._wishes or self._wanted_sizes is not None:
             return True
         if self._saving is not None and self._saving.has_work and not self.scheduler.pool.moves:
             return True
@@ -264,6 +273,27 @@ class EngineLoop:
                     self.scheduler.swap_out(live.sequence)
                     self._send(live, Preempted("swap"))
 
+    def _resize(self) -> None:
+        """Bring the pools to the wanted sizes; where the memory cannot be had they stay as they are."""
+        with self._changed:
+            if self._wanted_sizes is None:
+                return
+            (device, host), self._wanted_sizes = self._wanted_sizes, None
+            for sequence in self.scheduler.make_fit(device, host):
+                self._metrics.preemptions += 1
+                self._send(self._live[sequence.id], Preempted("swap" if self.scheduler.swaps else "recompute"))
+            moves = Plan((), self.scheduler.pool.take_moves(), (), (), ())
+            places = self.scheduler.places()
+        if moves.moves:
+            self._apply((), self._run_plan(moves))
+        try:
+            self._runner.resize(device, host, *places)
+        except (RuntimeError, MemoryError) as fault:
+            _log.warning("the page pools keep their size, there is no memory for another: %s", fault)
+            return
+        with self._changed:
+            self.scheduler.resize(device, host, *places)
+
     def _announce(self, plan: Plan) -> None:
         """Tell who entered, gave way, waits, or has to end for want of pages."""
         for sequence in plan.out_of_memory:
@@ -294,14 +324,18 @@ class EngineLoop:
 
     def _run_plan(self, plan: Plan) -> list[Drawn]:
         """Run a step; an error in it ends the sequences in it and no others."""
+        started = time.monotonic()
         try:
-            return self._runner.run(plan.rows, plan.moves)
+            drawn = self._runner.run(plan.rows, plan.moves)
         except Exception as fault:  # noqa: BLE001 - a fault of ours in one step must not end the other chats
             _log.exception("a step failed")
             # Some of the moves may not have been made, so that cached pages may not hold what they should.
             self._distrust_cache = True
             error = EngineError(f"The engine failed while computing this answer ({fault!r}); ask again.")
             return [error] * len(plan.rows)
+        prompts = sum(row.length for row in plan.rows if row.length > 1)
+        self.scheduler.pacer.observe(prompts, time.monotonic() - started)
+        return drawn
 
     def _apply(self, rows: tuple[Row, ...], drawn: list[Drawn]) -> None:
         now = time.monotonic()

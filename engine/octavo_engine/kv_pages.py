@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 
 from octavo_engine.page_move import MoveKind, PageMove
+
+_GATHERED = 64
 
 
 class KvPages:
@@ -41,6 +43,21 @@ class KvPages:
             source, target = (self.device, self._host) if kind is MoveKind.OUT else (self._host, self.device)
             target[:, :, targets] = source[:, :, sources]
 
+    def resize(self, device: int, host: int, device_places: Mapping[int, int], host_places: Mapping[int, int]) -> None:
+        """Make pools of so many pages; `..._places` tell the new number of each page that is kept.
+
+        Raises:
+            RuntimeError: the memory cannot be had; nothing has changed.
+        """
+        grown = [_like(pool, pages) for pool, pages in ((self.device, device), (self._host, host))]
+        for old, new, places in zip((self.device, self._host), grown, (device_places, host_places), strict=True):
+            sources, targets = torch.tensor([*places.keys()]), torch.tensor([*places.values()])
+            # A few at a time, since what is gathered is in memory once more.
+            for start in range(0, len(places), _GATHERED):
+                part = slice(start, start + _GATHERED)
+                new[:, :, targets[part]] = old[:, :, sources[part]]
+        self.device, self._host = grown
+
     def read(self, page: int, *, on_host: bool) -> bytes:
         """The bytes of a page."""
         pool = self._host if on_host else self.device
@@ -49,3 +66,9 @@ class KvPages:
     def close(self) -> None:
         """Give the memory back."""
         self.device = self._host = torch.empty(0)
+
+
+def _like(pool: torch.Tensor, pages: int) -> torch.Tensor:
+    """A pool of the same kind with room for `pages` pages."""
+    layers, both, _, *page = pool.shape
+    return torch.empty((layers, both, pages, *page), dtype=pool.dtype, device=pool.device)

@@ -22,6 +22,7 @@ from octavo_engine.page_pool import PagePool
 from octavo_engine.page_saving import PageSaving
 from octavo_engine.page_store.page_store import PageStore
 from octavo_engine.policy import policy_named
+from octavo_engine.pool_size import check_fits, free_memory
 from octavo_engine.prefix_tree import PrefixTree
 from octavo_engine.report import engine_stats, page_tokens, page_views, prefix_nodes, sequence_infos
 from octavo_engine.request import GenerationRequest, SamplingParams
@@ -50,15 +51,15 @@ class LocalEngine:
         self._runner = runner
         self._metrics = Metrics()
         context = min(info.context_length, config.max_context or info.context_length)
-        self._host = PagePool(config.host_pages, pool.page_size) if config.host_pages else None
+        host = PagePool(config.host_pages, pool.page_size) if config.host_pages else None
         self._scheduler = Scheduler(
             pool,
-            PrefixTree(pool, self._host, enabled=config.prefix_cache),
+            PrefixTree(pool, host, enabled=config.prefix_cache),
             policy_named(config.policy),
             max_batch_tokens=min(config.max_batch_tokens, runner.step_tokens),
             max_running=config.max_running,
         )
-        self._scheduler.preemption = config.preemption
+        self._steer(config)
         self._store = store
         self._saving = None
         if store is not None:
@@ -104,7 +105,7 @@ class LocalEngine:
     @property
     def capabilities(self) -> frozenset[str]:
         """What this engine can do."""
-        optional = {"swap": self._host, "disk": self._store}
+        optional = {"swap": self._scheduler.tree.host, "disk": self._store}
         return frozenset({"fork", "pages", *(name for name, tier in optional.items() if tier is not None)})
 
     def submit(self, request: GenerationRequest, on_event: OnEvent | None = None) -> LocalHandle:
@@ -188,22 +189,36 @@ class LocalEngine:
         return self._loop.snapshot(sequence_infos)
 
     def configure(self, **changes: object) -> None:
-        """Change policy, preemption, max_batch_tokens, max_running or prefix_cache from the next step on.
+        """Change settings from the next step on: those of `Engine.configure`.
 
         Raises:
             InvalidRequest: another setting, or a value out of range.
+            OutOfMemory: pools of that size do not fit into the memory that is free.
         """
 
         def change(_: tuple[Live, ...]) -> None:
-            self._config = configured(self._config, changes)
-            self._scheduler.policy = policy_named(self._config.policy)
-            self._scheduler.max_batch_tokens = min(self._config.max_batch_tokens, self._runner.step_tokens)
-            self._scheduler.max_running = self._config.max_running
-            self._scheduler.tree.enabled = self._config.prefix_cache
-            self._scheduler.preemption = self._config.preemption
+            config = configured(self._config, changes)
+            device, host = config.kv_pages or self._scheduler.pool.total, config.host_pages or 0
+            if {"kv_pages", "host_pages"} & changes.keys():
+                check_fits(device + host, page_bytes=self._runner.page_bytes, free=free_memory())
+                self._loop.resize(device, host)
+            self._config = config
+            self._steer(config)
 
         self._loop.snapshot(change)
         self._loop.wake()
+
+    def _steer(self, config: EngineConfig) -> None:
+        """Let the scheduler follow the settings."""
+        scheduler = self._scheduler
+        if scheduler.policy.name != config.policy:
+            scheduler.policy = policy_named(config.policy)
+        scheduler.max_batch_tokens = min(config.max_batch_tokens, self._runner.step_tokens)
+        scheduler.max_running = config.max_running
+        scheduler.tree.enabled = config.prefix_cache
+        scheduler.preemption = config.preemption
+        scheduler.pacer.ttft_goal = config.ttft_goal
+        scheduler.pacer.tpot_goal = config.tpot_goal
 
     def drop_cache(self) -> int:
         """Forget all cached pages that no sequence holds; the number of pages that became free."""
@@ -227,13 +242,13 @@ class LocalEngine:
         """
         version, tables, nodes = self._loop.snapshot(lambda _: page_views(self._scheduler))
         if self._page_map is None or self._page_map.version != version:
-            pool = self._scheduler.pool
+            pool, host = self._scheduler.pool, self._scheduler.tree.host
             self._page_map = build_page_map(
                 version,
                 tables,
                 nodes,
                 device_pages=pool.total,
-                host_pages=self._host.total if self._host is not None else 0,
+                host_pages=host.total if host is not None else 0,
                 page_size=pool.page_size,
             )
         return self._page_map
@@ -248,7 +263,7 @@ class LocalEngine:
         Raises:
             InvalidRequest: there is no such page.
         """
-        pools = {"device": self._scheduler.pool, "host": self._host}
+        pools = {"device": self._scheduler.pool, "host": self._scheduler.tree.host}
         chosen = pools.get(pool)
         total = chosen.total if chosen is not None else 0
         if not 0 <= index < total:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -39,6 +39,10 @@ class ModelRunner:
         logits = self._decoder.forward(_batch(rows), self._pages.device)
         tokens = iter(sample(logits, [_draw(row) for row in sampling]))
         return [next(tokens) if row.samples else None for row in rows]
+
+    def resize(self, device: int, host: int, device_places: Mapping[int, int], host_places: Mapping[int, int]) -> None:
+        """Make pools of so many pages."""
+        self._pages.resize(device, host, device_places, host_places)
 
     def read_page(self, page: int, on_host: bool) -> bytes:
         """The keys and values of a page."""

@@ -7,7 +7,6 @@ import os
 import time
 from pathlib import Path
 
-import psutil
 import torch
 
 import octavo_kernels
@@ -24,7 +23,7 @@ from octavo_engine.models.loader import load_decoder
 from octavo_engine.page_pool import PagePool
 from octavo_engine.page_store.opening import open_page_store
 from octavo_engine.page_store.page_store import PageStore
-from octavo_engine.pool_size import pool_size
+from octavo_engine.pool_size import free_memory, pool_size
 from octavo_engine.request_check import check_config
 from octavo_engine.stats import LoadProgress
 from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
@@ -59,7 +58,7 @@ def open_model(
         config,
         page_bytes=decoder.kv_bytes_per_token * config.page_size,
         context=min(info.context_length, config.max_context or info.context_length),
-        free=psutil.virtual_memory().available,
+        free=free_memory(),
     )
     tensors = [
         torch.empty(decoder.kv_shape(count, config.page_size), dtype=decoder.kv_dtype)

@@ -7,7 +7,7 @@ can be held and kept at once; it becomes free when the last holder and the tree 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from octavo_engine.page_move import PageMove
 
@@ -117,6 +117,29 @@ class PagePool:
         """The moves noted since the last call."""
         moves, self.moves = tuple(self.moves), []
         return moves
+
+    def resize(self, total: int, places: Mapping[int, int]) -> None:
+        """Make a pool of `total` pages in which each page in use has the number that `places` gives; the rest is free.
+
+        The caller has seen to it that no move is outstanding, and tells page tables and tree.
+        """
+        holders, kept, free = self._holders, self._kept, set(self._free)
+        self._holders, self._kept = [0] * total, bytearray(total)
+        taken = set()
+        for old, new in places.items():
+            if old not in free:
+                self._holders[new], self._kept[new] = holders[old], kept[old]
+                taken.add(new)
+        self._free = [page for page in range(total - 1, -1, -1) if page not in taken]
+        self.total = total
+        self.touched = max(taken, default=-1) + 1
+        self.changes += 1
+
+    def places(self) -> dict[int, int]:
+        """The numbers that the pages in use get when they move together: old to new."""
+        free = set(self._free)
+        used = [page for page in range(self.total) if page not in free]
+        return {old: new for new, old in enumerate(used)}
 
     def problems(self, held: Iterable[int], kept: Iterable[int]) -> list[str]:
         """What is wrong when the page tables hold exactly `held`, with repeats, and the tree keeps exactly `kept`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from octavo_engine.page_move import MoveKind, PageMove
 from octavo_engine.page_pool import PagePool
@@ -46,6 +46,10 @@ class PageTable:
         """Let go of all pages but the first `pages`."""
         while len(self.pages) > pages:
             self._pool.release(self.pages.pop())
+
+    def renumber(self, places: Mapping[int, int]) -> None:
+        """Follow the pages to their new numbers."""
+        self.pages = [places[page] for page in self.pages]
 
     def append(self, page: int) -> None:
         """Go on with a page that has just been taken for this table."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import psutil
+
 from octavo_engine.config import EngineConfig
 from octavo_engine.errors import OutOfMemory
 
-# The share of the free memory that the pool may grow to where nothing is configured.
-_SHARE = 4
 _MEBIBYTE = 1 << 20
+# What is left to other programs where nothing is configured: half of the free memory, and this at least.
+_LEAST_MARGIN = 1 << 30
 
 
 def pool_size(config: EngineConfig, *, page_bytes: int, context: int, free: int) -> int:
     """Pages of the pool.
 
-    Without `kv_pages` and `kv_memory`: a quarter of the free memory, and no more than `max_running` sequences of full
-    context need.
+    Without `kv_pages` and `kv_memory`: the free memory less a margin for other programs, its half and at least 1 GiB;
+    and no more than `max_running` sequences of full context need. The memory of a page is taken when the page is first
+    written to.
 
     Args:
         config: the engine's settings.
@@ -30,7 +33,23 @@ def pool_size(config: EngineConfig, *, page_bytes: int, context: int, free: int)
         pages = config.kv_memory // page_bytes
     if pages is None:
         everybody = config.max_running * -(-context // config.page_size)
-        pages = min(everybody, free // _SHARE // page_bytes)
+        margin = max(_LEAST_MARGIN, free // 2)
+        pages = min(everybody, max(0, free - margin) // page_bytes)
+    check_fits(pages, page_bytes=page_bytes, free=free)
+    return pages
+
+
+def free_memory() -> int:
+    """Bytes of main memory that are free or can be freed at once."""
+    return psutil.virtual_memory().available
+
+
+def check_fits(pages: int, *, page_bytes: int, free: int) -> None:
+    """Check that `pages` pages of `page_bytes` bytes fit into `free` bytes.
+
+    Raises:
+        OutOfMemory: they do not, or there is not a single one.
+    """
     needed = max(1, pages) * page_bytes
     if pages < 1 or needed > free:
         raise OutOfMemory(
@@ -39,4 +58,3 @@ def pool_size(config: EngineConfig, *, page_bytes: int, context: int, free: int)
             needed=needed,
             available=free,
         )
-    return pages

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from octavo_engine.ownership import belongs_to
@@ -215,6 +215,16 @@ class PrefixTree:
         node.page, node.on_host = page, False
         self._pool.keep(page)
         self._queue(node)
+
+    def shrink_host(self, pages: int) -> None:
+        """Drop what is least recently used on the host until at most `pages` pages are there."""
+        while self.host is not None and self.host.used > pages:
+            self._remove(self._host_leaves.pop(lambda _: True))
+
+    def renumber(self, device: Mapping[int, int], host: Mapping[int, int]) -> None:
+        """Follow the pages to their new numbers."""
+        for node in self.nodes():
+            node.page = (host if node.on_host else device)[node.page]
 
     def forget(self, owner: str) -> int:
         """Drop the pages that only `owner` or one below it used and that no page table holds; how many became free."""

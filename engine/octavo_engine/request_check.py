@@ -47,10 +47,19 @@ _REQUEST_LATER = {
 }
 _CONFIG_LATER = {
     "draft_model": "draft models",
-    "ttft_goal": "goals for the first token",
-    "tpot_goal": "goals for the time per token",
     "adapters": "adapters",
 }
+_CHANGEABLE = (
+    "policy",
+    "preemption",
+    "max_batch_tokens",
+    "max_running",
+    "kv_pages",
+    "host_pages",
+    "prefix_cache",
+    "ttft_goal",
+    "tpot_goal",
+)
 
 
 def _refuse_later(value: Any, later: dict[str, str]) -> None:
@@ -136,6 +145,10 @@ def check_config(config: EngineConfig) -> None:
     for name in ("max_batch_tokens", "max_running"):
         _require(_is_count(getattr(config, name), 1), name, getattr(config, name), "a whole number of at least 1")
     policy_named(config.policy)
+    for name in ("ttft_goal", "tpot_goal"):
+        goal = getattr(config, name)
+        is_time = goal is None or (isinstance(goal, int | float) and math.isfinite(goal) and goal > 0)
+        _require(is_time, name, goal, "seconds above 0 or None")
     ways = ("auto", "swap", "recompute")
     _require(config.preemption in ways, "preemption", config.preemption, f"one of {', '.join(ways)}")
     if config.preemption == "swap" and not config.host_pages:
@@ -148,10 +161,9 @@ def configured(config: EngineConfig, changes: dict[str, object]) -> EngineConfig
     Raises:
         InvalidRequest: a setting that cannot change while the engine runs, or a value out of range.
     """
-    changeable = {"policy", "preemption", "max_batch_tokens", "max_running", "prefix_cache"}
     for name in changes:
-        if name not in changeable:
-            raise InvalidRequest(f"{name} cannot change while the engine runs; {', '.join(sorted(changeable))} can.")
+        if name not in _CHANGEABLE:
+            raise InvalidRequest(f"{name} cannot change while the engine runs; {', '.join(_CHANGEABLE)} can.")
     values = {f.name: getattr(config, f.name) for f in fields(config)} | changes
     changed = EngineConfig(**values)
     check_config(changed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from octavo_engine.errors import EngineError
@@ -36,6 +36,14 @@ class Runner(Protocol):
         Returns:
             One entry a row: the token drawn; None when the row does not sample, or has to compute its last position
             once more because it has no token yet; an error that ends this row's sequence alone.
+        """
+        ...
+
+    def resize(self, device: int, host: int, device_places: Mapping[int, int], host_places: Mapping[int, int]) -> None:
+        """Make pools of so many pages; `..._places` tell the new number of each page that is kept.
+
+        Raises:
+            RuntimeError: the memory cannot be had; nothing has changed.
         """
         ...
 

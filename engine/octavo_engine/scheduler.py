@@ -6,9 +6,11 @@ fills a token budget with decodes first and prompt chunks after. Knows no model,
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from octavo_engine.pacer import Pacer, Prompt
 from octavo_engine.page_move import MoveKind, PageMove
 from octavo_engine.page_pool import PagePool
 from octavo_engine.page_table import PageTable
@@ -83,6 +85,8 @@ class Scheduler:
         self.max_running = max_running
         # What becomes of the pages of a sequence that gives way: see `EngineConfig.preemption`.
         self.preemption = "auto"
+        # How much of the budget prompts may take.
+        self.pacer = Pacer()
         # The third tier, if there is one.
         self.disk: Fetching | None = None
         self.waiting: list[Sequence] = []
@@ -143,6 +147,7 @@ class Scheduler:
             if step.budget and sequence in self.running and self._make_room(sequence, 1, step):
                 self._compute(sequence, 1, step)
         step.rows = [row for row in step.rows if row.sequence in self.running]
+        step.budget = self.pacer.limit(len(step.rows), self._prompts(), step.budget)
         for sequence in self._in_order(decoding=False):
             # Prompts wait for their pages, which were counted on admission. Forks were not: where nothing else can
             # move, somebody gives way.
@@ -162,6 +167,13 @@ class Scheduler:
 
     def _in_order(self, *, decoding: bool) -> list[Sequence]:
         return sorted((s for s in self._active() if (s.remaining == 1) == decoding), key=self.policy.key)
+
+    def _prompts(self) -> Iterator[Prompt]:
+        """What is to be read, in the order in which it will be."""
+        waiting = sorted((s for s in self.waiting if not s.paused), key=self.policy.key)
+        for sequence in (*self._in_order(decoding=False), *waiting):
+            if sequence.first_token is None:
+                yield Prompt(sequence.remaining, sequence.submitted)
 
     def _active(self) -> list[Sequence]:
         return [sequence for sequence in self.running if not sequence.paused]
@@ -300,6 +312,41 @@ class Scheduler:
             table.append(page)
         sequence.computed = fetched.stop * size
         table.adopt(self.tree.insert(sequence.tokens[: sequence.computed], table.pages, sequence.owner))
+
+    def make_fit(self, device: int, host: int) -> list[Sequence]:
+        """Give up what pools of so many pages cannot hold: sequences give way, then cached pages go.
+
+        Returns:
+            Those who had to give way. The moves that this takes are outstanding.
+        """
+        gone = []
+        self.tree.shrink_host(host)
+        while self.pool.used > device:
+            victim = max(self.running, key=lambda each: (each.paused, *self.policy.key(each)))
+            self._preempt(victim)
+            gone.append(victim)
+        while self.pool.used + self.pool.cached > device:
+            self.tree.evict()
+        self.tree.shrink_host(host)
+        return gone
+
+    def places(self) -> tuple[dict[int, int], dict[int, int]]:
+        """For device and host: the numbers that pages in use get in pools of another size, by their old ones."""
+        return self.pool.places(), self.tree.host.places() if self.tree.host is not None else {}
+
+    def resize(self, device: int, host: int, places: Mapping[int, int], host_places: Mapping[int, int]) -> None:
+        """Have pools of so many pages, where the contents have moved to `places`; no move may be outstanding."""
+        assert not self.pool.moves
+        if host and self.tree.host is None:
+            self.tree.host = PagePool(host, self.pool.page_size)
+        self.tree.renumber(places, host_places)
+        for sequence in self.running:
+            sequence.table.renumber(places)
+        self.pool.resize(device, places)
+        if self.tree.host is not None:
+            self.tree.host.resize(host, host_places)
+        if not host:
+            self.tree.host = None
 
     def problems(self) -> list[str]:
         """What is wrong with pool, page tables and prefix tree: one sentence a fault."""

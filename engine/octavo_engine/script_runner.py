@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from octavo_engine.errors import EngineError
 from octavo_engine.page_move import PageMove
@@ -60,6 +60,9 @@ class ScriptRunner:
         if position == self._fail_at:
             return EngineError(f"The script of this engine fails at token {position}.")
         return text[position] if position < len(text) else next(iter(ByteTokenizer.eos_ids))
+
+    def resize(self, device: int, host: int, device_places: Mapping[int, int], host_places: Mapping[int, int]) -> None:
+        """Nothing: pages are books only."""
 
     def read_page(self, page: int, on_host: bool) -> bytes:
         """Nothing: pages are books only."""

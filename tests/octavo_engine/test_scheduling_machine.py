@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from octavo_engine.page_move import MoveKind
+from octavo_engine.page_move import MoveKind, PageMove
 from octavo_engine.page_pool import PagePool
 from octavo_engine.page_table import PageTable
 from octavo_engine.policy import policy_named
@@ -21,6 +21,14 @@ from octavo_engine.sequence import FetchedPages, Sequence, SequenceState
 
 PAGE = 4
 LONGEST = 60
+
+
+def moved(memory: list[int], pages: int, places: dict[int, int]) -> list[int]:
+    """A memory of `pages` pages with the contents at their new places."""
+    new = [-1] * (pages * PAGE)
+    for old, place in places.items():
+        new[place * PAGE : (place + 1) * PAGE] = memory[old * PAGE : (old + 1) * PAGE]
+    return new
 
 
 class Disk:
@@ -153,6 +161,19 @@ class SchedulingMachine(RuleBasedStateMachine):
         self.scheduler.max_running = running
         self.scheduler.policy = policy_named(policy)
 
+    @rule(pages=st.integers(2, 16), host_pages=st.sampled_from([0, 2, 12]))
+    def resize(self, pages: int, host_pages: int) -> None:
+        self.scheduler.make_fit(pages, host_pages)
+        self.move(self.pool.take_moves())
+        places, host_places = self.scheduler.places()
+        self.memory = moved(self.memory, pages, places)
+        self.host_memory = moved(self.host_memory, host_pages, host_places)
+        self.scheduler.resize(pages, host_pages, places, host_places)
+        self.host = self.tree.host
+        for sequence in list(self.live()):
+            if self.pool.pages_for(len(sequence.tokens) + 1) > pages:
+                self.remove(sequence)
+
     @rule(lost=st.integers(0, 2))
     def deliver(self, lost: int) -> None:
         self.disk.deliver(lost)
@@ -183,15 +204,7 @@ class SchedulingMachine(RuleBasedStateMachine):
     def compute(self, plan: Plan) -> None:
         for sequence in plan.out_of_memory:
             self.remove(sequence)
-        for move in plan.moves:
-            if move.kind is MoveKind.LOAD:
-                assert move.data is not None
-                self.memory[move.target * PAGE : (move.target + 1) * PAGE] = list(move.data)
-                continue
-            sources = self.host_memory if move.kind is MoveKind.IN else self.memory
-            targets = self.host_memory if move.kind is MoveKind.OUT else self.memory
-            page = sources[move.source * PAGE : (move.source + 1) * PAGE]
-            targets[move.target * PAGE : (move.target + 1) * PAGE] = page
+        self.move(plan.moves)
         for row in plan.rows:
             slots = row.sequence.table.slots(row.start, row.stop)
             for slot, token in zip(slots, row.sequence.tokens[row.start : row.stop], strict=True):
@@ -209,6 +222,17 @@ class SchedulingMachine(RuleBasedStateMachine):
                 if len(row.sequence.tokens) >= self.wanted[row.sequence.id]:
                     self.remove(row.sequence)
         self.wipe()
+
+    def move(self, moves: tuple[PageMove, ...]) -> None:
+        for move in moves:
+            if move.kind is MoveKind.LOAD:
+                assert move.data is not None
+                self.memory[move.target * PAGE : (move.target + 1) * PAGE] = list(move.data)
+                continue
+            sources = self.host_memory if move.kind is MoveKind.IN else self.memory
+            targets = self.host_memory if move.kind is MoveKind.OUT else self.memory
+            page = sources[move.source * PAGE : (move.source + 1) * PAGE]
+            targets[move.target * PAGE : (move.target + 1) * PAGE] = page
 
     def wipe(self) -> None:
         """What a free page held must not be found by luck."""
