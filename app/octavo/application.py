@@ -29,7 +29,7 @@ from octavo.chat.chat_store import KeepError
 from octavo.chat.chats import Chats
 from octavo.chat.session import ChatSession
 from octavo.cli.arguments import window_parser
-from octavo.engine_client import Engine, EngineClient, Phase, scripted_engine
+from octavo.engine_client import Engine, EngineClient, EngineConfig, Phase, scripted_engine
 from octavo.library.shelf import NoModel, Shelf
 from octavo.paths import Paths, resource
 from octavo.store.store import Store
@@ -72,7 +72,8 @@ class Application(QObject):
             engine = scripted_engine(options.engine)
         self._store = Store.open(self._paths.database)
         model_path = None if engine is not None else self._model_file(options.files)
-        self._client = EngineClient(engine, model_path=model_path)
+        config = EngineConfig(page_store=self._paths.pages)
+        self._client = EngineClient(engine, model_path=model_path, config=config)
         self._chats = Chats(self._store, self._client, system=resource("prompts/system.txt").read_text().strip())
         self._theme = Theme(self._qt, self)
         self._list = ChatListModel(self._chats, self)
@@ -287,6 +288,7 @@ class Application(QObject):
                 for window in self.windows:
                     window.notice.set_error(Source.KEEPING, error)
             case ChatRemoved(chat_id):
+                self._client.forget(chat_id)
                 for window in self.windows:
                     if window.session is not None and window.session.chat.id == chat_id:
                         self._show(window, self._chats.new())

@@ -39,6 +39,7 @@ from octavo_engine.fake_engine import FakeEngine
 from octavo_engine.inspection import inspect
 from octavo_engine.model_info import ModelInfo, model_name
 from octavo_engine.page_map import PageInfo, PageMap
+from octavo_engine.page_store.page_store import forget_stored
 from octavo_engine.request import (
     Choice,
     Ebnf,
@@ -103,6 +104,7 @@ __all__ = [
     "Waiting",
     "devices",
     "examine",
+    "forget_stored",
     "inspect",
     "model_name",
 ]

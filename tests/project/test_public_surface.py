@@ -72,7 +72,7 @@ FIELDS = {
 OTHERS = """
     ContextOverflow Engine EngineClosed EngineError Event FakeEngine GrammarError Handle InvalidRequest
     LoadCancelled ModelLoadError OnEvent OnProgress OutOfMemory Priority PromptTooLarge TemplateError
-    Tokenizer devices examine inspect model_name
+    Tokenizer devices examine forget_stored inspect model_name
 """
 # Defaults that callers rely on without naming them.
 DEFAULTS = [

@@ -39,9 +39,10 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """More text of the answer."""
+    """More of the answer: text, and the tokens that were generated for it, whose last may complete a later letter."""
 
     text: str
+    token_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +70,11 @@ AnswerEvent = Held | Began | Text | Ended | Broken
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of the conversation that a model is given."""
+    """One message of the conversation that a model is given, with the tokens that were generated for it, if known."""
 
     role: Role
     text: str
+    token_ids: tuple[int, ...] = ()
 
 
 class Answer(Protocol):

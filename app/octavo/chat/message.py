@@ -39,6 +39,7 @@ class Message:
         completion_tokens: tokens of the answer.
         ttft: seconds from the question to the first token.
         seconds: from the question to the end.
+        token_ids: the tokens that the model generated; with them it finds what it knows of the chat again.
     """
 
     id: str
@@ -56,3 +57,4 @@ class Message:
     completion_tokens: int | None = None
     ttft: float | None = None
     seconds: float | None = None
+    token_ids: tuple[int, ...] = ()

@@ -148,7 +148,13 @@ class ChatSession:
         answer = self._tree[self._leaf_id or ""]
         assert answer.role is Role.ASSISTANT, "the last message is no answer"
         empty = dataclasses.replace(
-            answer, status=Status.STREAMING, text="", error=None, finish_reason=None, model=self._answerer.model_name
+            answer,
+            status=Status.STREAMING,
+            text="",
+            token_ids=(),
+            error=None,
+            finish_reason=None,
+            model=self._answerer.model_name,
         )
         self._unkept[empty.id] = empty
         self._put(empty)
@@ -212,7 +218,7 @@ class ChatSession:
         """What the model is given: the system prompt, then the path to the question and nothing beside it."""
         turns = [Turn(Role.SYSTEM, self._chat.system)] if self._chat.system else []
         before = self._tree.path(self._tree[answer_id].parent_id)
-        return turns + [Turn(message.role, message.text) for message in before if message.text]
+        return turns + [Turn(message.role, message.text, message.token_ids) for message in before if message.text]
 
     def _apply(self, event: AnswerEvent) -> None:
         match event:
@@ -224,8 +230,9 @@ class ChatSession:
                 )
                 self._put(answer)
                 self._set_state(ChatState.STREAMING)
-            case Text(text):
-                answer = dataclasses.replace(self._open(), text=self._open().text + text)
+            case Text(text, token_ids):
+                before = self._open()
+                answer = dataclasses.replace(before, text=before.text + text, token_ids=before.token_ids + token_ids)
                 self._put(answer, appended=text)
                 self._store.save_answer(answer)
                 self._set_state(ChatState.STREAMING)

@@ -27,6 +27,7 @@ from octavo_engine import (
     ModelLoadError,
     Priority,
     SequenceInfo,
+    forget_stored,
     model_name,
 )
 
@@ -46,6 +47,7 @@ class EngineClient:
         self._config = config
         self._waiting: list[Submission] = []
         self._loader: threading.Thread | None = None
+        self._forgetting: list[threading.Thread] = []
         self._wanted: Path | None = None
         self._is_closed = False
         self._changed = threading.RLock()
@@ -91,7 +93,7 @@ class EngineClient:
     def ask(self, turns: Sequence[Turn], *, owner: str) -> Submission:
         """Begin an answer, or have it wait for the model; what goes wrong arrives in the submission."""
         request = GenerationRequest(
-            messages=[Message(turn.role, turn.text) for turn in turns],
+            messages=[Message(turn.role, turn.text, token_ids=turn.token_ids or None) for turn in turns],
             priority=Priority.INTERACTIVE,
             owner=owner,
         )
@@ -104,6 +106,21 @@ class EngineClient:
             else:
                 self._waiting.append(submission)
         return submission
+
+    def forget(self, owner: str) -> None:
+        """Remove what memory and disk keep of the answers of `owner`, a chat, unless others need it too."""
+
+        def run() -> None:
+            engine, folder = self._engine, self._config.page_store
+            if engine is not None:
+                engine.forget(owner)
+            elif folder is not None:
+                forget_stored(folder, owner)
+
+        # Hundreds of files may have to go.
+        thread = threading.Thread(target=run, name="octavo-forget", daemon=True)
+        self._forgetting = [*(each for each in self._forgetting if each.is_alive()), thread]
+        thread.start()
 
     def stats(self) -> EngineStats | None:
         """Counters of the engine; None while there is none."""
@@ -137,13 +154,12 @@ class EngineClient:
             self._wanted = None
             self._fail(EngineClosed(_CLOSED))
             engine, self._engine = self._engine, None
-            loader = self._loader
+            threads = [*self._forgetting, *([self._loader] if self._loader is not None else [])]
         if engine is not None:
             engine.close()
-        if loader is not None:
-            loader.join(timeout)
-            return not loader.is_alive()
-        return True
+        for thread in threads:
+            thread.join(timeout)
+        return not any(thread.is_alive() for thread in threads)
 
     def _load_wanted(self) -> None:
         """Load what is wanted, and once more when that was changed meanwhile; the loader's thread."""

@@ -44,12 +44,12 @@ def answer_events(events: Iterable[Event], model: str) -> list[AnswerEvent]:
     translated: list[AnswerEvent] = []
     for event in events:
         match event:
-            case Delta(kind="text", text=text) if text:
+            case Delta(kind="text", text=text, token_ids=token_ids):
                 last = translated[-1] if translated else None
                 if isinstance(last, Text):
-                    translated[-1] = Text(last.text + text)
+                    translated[-1] = Text(last.text + text, last.token_ids + token_ids)
                 else:
-                    translated.append(Text(text))
+                    translated.append(Text(text, token_ids))
             case Started():
                 translated.append(Began(model, event.prompt_tokens, event.cached_tokens))
             case Progress(computed, total):
@@ -80,6 +80,8 @@ def _waiting(reason: str, position: int) -> Held:
     line = "Next in line" if position == 1 else f"{_ordinal(position)} in line"
     if reason == "free pages":
         return Held(Holdup.MEMORY, f"{line}, waiting for memory")
+    if reason == "its pages from disk":
+        return Held(Holdup.READING, "Reading from disk what the model knows of this chat")
     return Held(Holdup.QUEUED, line)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import sys
+from array import array
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
@@ -22,12 +24,12 @@ _SAVE_CHAT = """
 """
 _SAVE_MESSAGE = """
     INSERT INTO message (id, chat_id, parent_id, role, created, status, model, finish_reason, error,
-        prompt_tokens, cached_tokens, completion_tokens, ttft, seconds)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        prompt_tokens, cached_tokens, completion_tokens, ttft, seconds, token_ids)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET status = excluded.status, model = excluded.model,
         finish_reason = excluded.finish_reason, error = excluded.error, prompt_tokens = excluded.prompt_tokens,
         cached_tokens = excluded.cached_tokens, completion_tokens = excluded.completion_tokens, ttft = excluded.ttft,
-        seconds = excluded.seconds
+        seconds = excluded.seconds, token_ids = excluded.token_ids
 """
 _SAVE_TEXT = """
     INSERT INTO part (message_id, position, kind, text) VALUES (?, 0, 'text', ?)
@@ -35,7 +37,7 @@ _SAVE_TEXT = """
 """
 _MESSAGES = """
     SELECT message.id, chat_id, parent_id, role, status, created, model, finish_reason, error, prompt_tokens,
-        cached_tokens, completion_tokens, ttft, seconds, coalesce(part.text, '')
+        cached_tokens, completion_tokens, ttft, seconds, token_ids, coalesce(part.text, '')
     FROM message LEFT JOIN part ON part.message_id = message.id AND part.kind = 'text'
     WHERE chat_id = ? ORDER BY message.id
 """
@@ -67,6 +69,7 @@ def save_messages(connection: sqlite3.Connection, messages: Iterable[Message]) -
                 message.completion_tokens,
                 message.ttft,
                 message.seconds,
+                _packed(message.token_ids),
             ),
         )
         connection.execute(_SAVE_TEXT, (message.id, message.text))
@@ -125,7 +128,7 @@ def messages(connection: sqlite3.Connection, chat_id: str) -> tuple[Message, ...
         if role not in _ROLES or status not in _STATUSES:
             _log.warning("message %s has role %r and status %r, which this version does not know", id_, role, status)
             continue
-        prompt_tokens, cached_tokens, completion_tokens, ttft, seconds = numbers
+        prompt_tokens, cached_tokens, completion_tokens, ttft, seconds, token_ids = numbers
         found.append(
             Message(
                 id=id_,
@@ -143,6 +146,7 @@ def messages(connection: sqlite3.Connection, chat_id: str) -> tuple[Message, ...
                 completion_tokens=completion_tokens,
                 ttft=ttft,
                 seconds=seconds,
+                token_ids=_unpacked(token_ids),
             )
         )
     return tuple(found)
@@ -152,6 +156,21 @@ def draft(connection: sqlite3.Connection, chat_id: str) -> str:
     """What was typed in a chat and not sent."""
     row = connection.execute("SELECT text FROM draft WHERE chat_id = ?", (chat_id,)).fetchone()
     return str(row[0]) if row else ""
+
+
+def _packed(token_ids: Iterable[int]) -> bytes | None:
+    """Token ids as little-endian 32-bit numbers; None without any."""
+    numbers = array("i", token_ids)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes() or None
+
+
+def _unpacked(packed: bytes | None) -> tuple[int, ...]:
+    numbers = array("i", packed[: len(packed) - len(packed) % 4] if packed else b"")
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return tuple(numbers)
 
 
 def _microseconds(time: datetime) -> int:

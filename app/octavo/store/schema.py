@@ -49,6 +49,9 @@ _MIGRATIONS = (
         text TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE message ADD COLUMN token_ids BLOB;
+    """,
 )
 VERSION = len(_MIGRATIONS)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import time
 from collections import OrderedDict, deque
@@ -325,6 +326,17 @@ class PageStore:
             self._bytes -= entry.size
             self._stored -= 1
             _unlink(self._folder / file_name(key))
+
+
+def forget_stored(folder: str | os.PathLike[str], owner: str) -> int:
+    """Remove what only `owner`, or who belongs to it, needs from a folder that no engine has open; pages removed."""
+    if not Path(folder).is_dir():
+        return 0
+    store = PageStore(Path(folder), payload_bytes=0, limit=sys.maxsize)
+    try:
+        return store.forget(owner)
+    finally:
+        store.close()
 
 
 def _key(name: str) -> bytes | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -15,13 +16,30 @@ from octavo_engine.request import Message
 
 # Unicode noncharacters: never part of interchanged text (Unicode standard, section 23.7).
 _MARKERS = tuple(chr(code) for code in range(0xFDD0, 0xFDF0))
+_NEEDED_MARKERS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A conversation as text, with characters in it that no message holds.
+
+    Attributes:
+        text: what the template made.
+        guard: stands inside control tokens that messages spell out, so that they are not recognised.
+        opening, closing: the brackets around contents that were to be bracketed.
+    """
+
+    text: str
+    guard: str
+    opening: str
+    closing: str
 
 
 class ChatTemplate:
     """One compiled template.
 
     A control token that a message's text spells out gets a marker character inside before rendering, so that it is not
-    recognised as a token afterwards; `render` returns that marker, to be removed from the text between control tokens.
+    recognised as a token afterwards; `Rendered.guard` is to be removed from the text between control tokens.
     """
 
     def __init__(self, source: str, control_tokens: Sequence[str], variables: Mapping[str, str]) -> None:
@@ -46,15 +64,22 @@ class ChatTemplate:
             ) from fault
 
     def render(
-        self, messages: Sequence[Message], *, generation_prompt: bool, options: Mapping[str, Any]
-    ) -> tuple[str, str]:
-        """The conversation as one text, and the marker that stands inside control tokens spelt out by messages.
+        self,
+        messages: Sequence[Message],
+        *,
+        generation_prompt: bool,
+        options: Mapping[str, Any],
+        bracketed: Collection[int] = (),
+    ) -> Rendered:
+        """The conversation as one text; the contents of the messages with the numbers `bracketed` stand in brackets.
 
         Raises:
             TemplateError: the template rejects these messages or fails on them.
         """
-        marker = self._free_marker(messages)
-        shown = [self._as_dict(message, marker) for message in messages]
+        guard, opening, closing = self._free_markers(messages)
+        shown = [self._as_dict(message, guard) for message in messages]
+        for number in bracketed:
+            shown[number]["content"] = f"{opening}{shown[number]['content']}{closing}"
         try:
             text = self._template.render(
                 messages=shown, add_generation_prompt=generation_prompt, **{**self._variables, **options}
@@ -63,14 +88,15 @@ class ChatTemplate:
             raise TemplateError(f"The chat template of this model rejects the conversation: {fault}") from fault
         except (TypeError, ValueError, KeyError, OverflowError, RecursionError) as fault:
             raise TemplateError(f"The chat template of this model fails on this conversation: {fault}") from fault
-        return text, marker
+        return Rendered(text, guard, opening, closing)
 
-    def _free_marker(self, messages: Sequence[Message]) -> str:
+    @staticmethod
+    def _free_markers(messages: Sequence[Message]) -> Sequence[str]:
         used = set().union(*(set(f"{message.content}{message.reasoning}") for message in messages))
-        free = next((marker for marker in _MARKERS if marker not in used), None)
-        if free is None:
+        free = [marker for marker in _MARKERS if marker not in used]
+        if len(free) < _NEEDED_MARKERS:
             raise TemplateError("A message holds all of Unicode's noncharacters, so that none is left as a marker.")
-        return free
+        return free[:_NEEDED_MARKERS]
 
     def _as_dict(self, message: Message, marker: str) -> dict[str, Any]:
         shown: dict[str, Any] = {"role": message.role, "content": self._guarded(str(message.content), marker)}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from octavo_engine.errors import ModelLoadError, TemplateError
 from octavo_engine.request import Message
 from octavo_engine.tokenization.bpe import byte_level_bpe, byte_of_character
-from octavo_engine.tokenization.chat_template import ChatTemplate
+from octavo_engine.tokenization.chat_template import ChatTemplate, Rendered
 
 # Token types of tokenizer.ggml.token_type (GGUF specification).
 _CONTROL = 3
@@ -99,15 +100,60 @@ class GgufTokenizer:
     ) -> list[int]:
         """Tokens of a conversation; its text never becomes control tokens.
 
+        An answer with `token_ids` is taken as these tokens where they stand for just the text that the template makes
+        of it, so that its pages are found again.
+
         Raises:
             TemplateError: the model has no template, or it is broken or rejects these messages.
         """
         if self._template is None:
             self._template = self._compiled()
-        text, marker = self._template.render(
-            [Message.of(message) for message in messages], generation_prompt=generation_prompt, options=options or {}
+        turns = [Message.of(message) for message in messages]
+        render = partial(self._template.render, turns, generation_prompt=generation_prompt, options=options or {})
+        rendered = render()
+        known = [number for number, turn in enumerate(turns) if self._stands_for(turn)]
+        ids = None
+        if known:
+            ids = self._with_known_answers(rendered, render(bracketed=known), [turns[number] for number in known])
+        return self._with_bos(ids or self._pieces(rendered.text, self._split_all, rendered.guard))
+
+    def _stands_for(self, turn: Message) -> bool:
+        """Whether the tokens of an answer are its text and hold no control token."""
+        if turn.role != "assistant" or not turn.token_ids or not isinstance(turn.content, str):
+            return False
+        in_vocabulary = all(0 <= token < self.vocab_size for token in turn.token_ids)
+        return (
+            in_vocabulary
+            and self._control_ids.isdisjoint(turn.token_ids)
+            and self.decode(turn.token_ids) == turn.content
         )
-        return self._with_bos(self._pieces(text, self._split_all, marker))
+
+    def _with_known_answers(
+        self, rendered: Rendered, bracketed: Rendered, answers: Sequence[Message]
+    ) -> list[int] | None:
+        """The tokens of a conversation with those of its `answers` in place; None where the template changes them."""
+        opening, closing = bracketed.opening, bracketed.closing
+        if bracketed.text.replace(opening, "").replace(closing, "") != rendered.text:
+            return None
+        text, *parts = bracketed.text.split(opening)
+        if len(parts) != len(answers):
+            return None
+        ids: list[int] = []
+        for answer, part in zip(answers, parts, strict=True):
+            content, _, after = part.partition(closing)
+            assert answer.token_ids is not None
+            # An answer ends where a control token follows; elsewhere its last token might have become another one.
+            ends = not after or self._begins_with_control_token(after)
+            if ends and content.replace(rendered.guard, "") == answer.content:
+                ids += [*self._pieces(text, self._split_all, rendered.guard), *answer.token_ids]
+                text = after
+            else:
+                text += content + after
+        return ids + self._pieces(text, self._split_all, rendered.guard)
+
+    def _begins_with_control_token(self, text: str) -> bool:
+        found = self._split_all.match(text) if self._split_all else None
+        return found is not None and self._single.get(found.group()) in self._control_ids
 
     def _compiled(self) -> ChatTemplate:
         if not self._source:

@@ -13,7 +13,7 @@ from octavo.chat.advice import Advice
 from octavo.chat.change import Change, ChatState, MessageAdded, MessageChanged, StateChanged
 from octavo.chat.chats import Chats
 from octavo.chat.message import Role, Status
-from octavo.engine_client import EngineClient, FakeEngine, GenerationRequest
+from octavo.engine_client import EngineClient, FakeEngine, GenerationRequest, Message
 from octavo.store import Store
 
 Make = Callable[..., EngineClient]
@@ -42,6 +42,33 @@ def test_question_is_answered_kept_and_read_back(store: Store, make_client: Make
     assert store.flush(10)
     assert store.chats() == (session.chat,)
     assert store.messages(session.chat.id) == session.path
+
+
+def test_the_model_gets_its_own_tokens_back(store: Store, make_client: Make, pump: Pump) -> None:
+    asked: list[GenerationRequest] = []
+
+    def script(request: GenerationRequest) -> str:
+        asked.append(request)
+        return "Oui, é."
+
+    client = make_client(script)
+    chats = Chats(store, client)
+    session = chats.new()
+    session.send("Is it?")
+    pump(chats)
+    assert session.path[1].token_ids == tuple("Oui, é.".encode())
+    # Also when the chat was read back from the store.
+    assert store.flush(10)
+    again = Chats(store, client)
+    session = again.open(session.chat.id)
+    session.send("Really?")
+    pump(again, lambda: len(asked) == 2)
+    messages = asked[1].messages
+    assert messages is not None
+    answer = messages[1]
+    assert isinstance(answer, Message)
+    assert answer.token_ids == tuple("Oui, é.".encode())
+    session.abandon()
 
 
 def test_both_messages_are_durable_before_the_engine_hears_of_them(store: Store, make_client: Make, pump: Pump) -> None:

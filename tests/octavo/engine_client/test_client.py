@@ -12,7 +12,7 @@ import pytest
 from octavo.chat.advice import Advice
 from octavo.chat.answer import AnswerEvent, Began, Broken, Ended, Held, Holdup, Text, Turn
 from octavo.chat.message import Role
-from octavo.engine_client import EngineClient, FakeEngine, Phase
+from octavo.engine_client import EngineClient, EngineConfig, FakeEngine, Phase
 from octavo.engine_client.submission import Submission
 from octavo.engine_client.translation import answer_events
 from octavo_engine import Delta, Preempted, Waiting
@@ -167,12 +167,47 @@ def test_pieces_of_text_are_joined_and_waiting_is_put_in_words() -> None:
     assert events == [
         Held(Holdup.MEMORY, "Next in line, waiting for memory"),
         Held(Holdup.QUEUED, "22nd in line"),
-        Text("Hello"),
+        Text("Hello", (1, 2, 3)),
         Held(Holdup.MEMORY, "Paused until other answers give memory back"),
-        Text("!"),
+        Text("!", (4,)),
     ]
 
 
 @pytest.mark.parametrize(("position", "word"), [(2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (113, "113th")])
 def test_places_in_line(position: int, word: str) -> None:
     assert answer_events([Waiting("x", position)], "M") == [Held(Holdup.QUEUED, f"{word} in line")]
+
+
+def test_a_deleted_chat_leaves_nothing_on_disk_with_and_without_its_model(starter_model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    config = EngineConfig(page_store=folder)
+    long = [Turn(Role.USER, "The history of paper is long. " * 20 + "Say yes.")]
+
+    def open_client() -> EngineClient:
+        client = EngineClient(model_path=starter_model, config=config)
+        client.load()
+        return client
+
+    def pages() -> int:
+        return len(list(folder.glob("*.page")))
+
+    client = open_client()
+    for owner in ("one/leaf", "two/leaf", "three/leaf"):
+        submission = client.ask([*long, Turn(Role.ASSISTANT, owner * 9), Turn(Role.USER, "And now?")], owner=owner)
+        _wait(lambda given=submission: any(isinstance(event, Text) for event in given.drain()))  # type: ignore[misc]
+        submission.cancel()
+    client.close()
+    kept = pages()
+    assert kept > 10
+    client = open_client()
+    _wait(lambda: client.status.phase is Phase.READY)
+    client.forget("one")
+    _wait(lambda: pages() < kept)
+    client.close()
+    client = EngineClient(config=config)
+    client.forget("two")
+    client.close()
+    assert 0 < pages() < kept - 1
+    client.forget("three")
+    _wait(lambda: pages() == 0)
+    assert not list(folder.glob("*.owner"))
