@@ -24,6 +24,10 @@ class Policy(Protocol):
         """Sort key of a sequence."""
         ...
 
+    def outranks(self, waiting: Sequence, running: Sequence) -> bool:
+        """Whether a running sequence has to give its place or its pages to a waiting one."""
+        ...
+
 
 class FirstComeFirstServed:
     """In the order of arrival."""
@@ -34,6 +38,10 @@ class FirstComeFirstServed:
         """Order of arrival."""
         return (sequence.order,)
 
+    def outranks(self, waiting: Sequence, running: Sequence) -> bool:
+        """Never."""
+        return False
+
 
 class ByPriority:
     """Higher priority first, then in the order of arrival."""
@@ -43,6 +51,10 @@ class ByPriority:
     def key(self, sequence: Sequence) -> SortKey:
         """Priority, highest first, then order of arrival."""
         return (-sequence.priority, sequence.order)
+
+    def outranks(self, waiting: Sequence, running: Sequence) -> bool:
+        """Where its priority is higher."""
+        return waiting.priority > running.priority
 
 
 class ShortestJobFirst:
@@ -60,6 +72,10 @@ class ShortestJobFirst:
         output = _EXPECTED_TOKENS if limit is None else limit
         work = sequence.remaining + max(0, output - sequence.own_length)
         return (work + _AGEING * sequence.submitted, sequence.order)
+
+    def outranks(self, waiting: Sequence, running: Sequence) -> bool:
+        """Never: what a running sequence has computed is not given up for a shorter one."""
+        return False
 
 
 _POLICIES: dict[str, type[Policy]] = {

@@ -157,6 +157,7 @@ class Scheduler:
                 self._compute(sequence, count, step)
         if not step.preempted:
             self._admit(step)
+            step.rows = [row for row in step.rows if row.sequence in self.running]
         return Plan(
             tuple(step.rows),
             self.pool.take_moves(),
@@ -235,17 +236,16 @@ class Scheduler:
     def _admit(self, step: _Step) -> None:
         """Let waiting sequences in, in order, while budget, places and pages for their whole length last."""
         for sequence in sorted((s for s in self.waiting if not s.paused and not s.fetching), key=self.policy.key):
-            if self._places <= 0:
-                sequence.waiting_for = "other answers to end"
-                return
             if not step.budget:
                 sequence.waiting_for = "the next step"
                 return
-            while not self._enter_if_it_fits(sequence, step):
-                paused = [each for each in self.running if each.paused]
-                if paused:
-                    # Who stands still keeps its pages only as long as nobody needs them.
-                    self._give_way(max(paused, key=self.policy.key), step)
+            while self._places <= 0 or not self._enter_if_it_fits(sequence, step):
+                victim = self._who_gives_way_to(sequence)
+                if victim is not None:
+                    self._give_way(victim, step)
+                elif self._places <= 0:
+                    sequence.waiting_for = "other answers to end"
+                    return
                 elif self.running or self._fetching():
                     sequence.waiting_for = "free pages"
                     return
@@ -253,6 +253,14 @@ class Scheduler:
                     # It had shared pages before it gave way, and will never have as many of its own.
                     step.out_of_memory.append(sequence)
                     return
+
+    def _who_gives_way_to(self, sequence: Sequence) -> Sequence | None:
+        """Who stands still keeps its pages only as long as nobody needs them; else the last of lower rank goes."""
+        paused = [each for each in self.running if each.paused]
+        outranked = [each for each in self.running if self.policy.outranks(sequence, each)]
+        if self._places <= 0:
+            paused = []
+        return max(paused or outranked, key=self.policy.key, default=None)
 
     def _enter_if_it_fits(self, sequence: Sequence, step: _Step) -> bool:
         """Admit a sequence with its known beginning, if pages for the rest are there beside the promised ones.

@@ -97,6 +97,28 @@ def test_priority_goes_first_and_gives_way_last() -> None:
     assert background.computed == 0
 
 
+def test_a_chat_in_front_takes_the_place_of_one_behind_at_once() -> None:
+    scheduler = make_scheduler(policy="priority", running=2)
+    behind = [make_sequence(scheduler.pool, 20, Priority.BACKGROUND) for _ in range(2)]
+    for sequence in behind:
+        scheduler.add(sequence)
+    while any(sequence.remaining > 1 for sequence in behind):
+        compute(scheduler, scheduler.plan())
+    chat = make_sequence(scheduler.pool, 20, Priority.INTERACTIVE)
+    scheduler.add(chat)
+    plan = scheduler.plan()
+    assert plan.preempted == (behind[1],)
+    assert [row.sequence for row in plan.rows] == [behind[0], chat]
+    equal = make_sequence(scheduler.pool, 20, Priority.BACKGROUND)
+    scheduler.add(equal)
+    compute(scheduler, plan)
+    assert scheduler.plan().preempted == ()
+    scheduler.policy = policy_named("fcfs")
+    scheduler.add(make_sequence(scheduler.pool, 20, Priority.INTERACTIVE))
+    assert scheduler.plan().preempted == ()
+    assert scheduler.problems() == []
+
+
 def test_shortest_job_goes_first_until_waiting_has_made_up_for_length() -> None:
     scheduler = make_scheduler(policy="sjf", running=1)
     long = make_sequence(scheduler.pool, 60)
