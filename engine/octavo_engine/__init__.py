@@ -4,9 +4,13 @@ Importing this package loads neither torch nor numba nor transformers; `Engine.o
 """
 
 from octavo_engine.api import Engine, Handle, OnEvent, OnProgress, Tokenizer
+from octavo_engine.bench.plots import draw_plots
+from octavo_engine.bench.report import BenchReport
+from octavo_engine.bench.suite import run_bench
 from octavo_engine.config import EngineConfig
 from octavo_engine.devices import devices
 from octavo_engine.doctor import Examination, examine
+from octavo_engine.energy.cost import cost_per_million_tokens
 from octavo_engine.errors import (
     ContextOverflow,
     EngineClosed,
@@ -53,6 +57,7 @@ from octavo_engine.request import (
 from octavo_engine.stats import DeviceInfo, EngineStats, IntegrityReport, LoadProgress, PrefixNode, SequenceInfo
 
 __all__ = [
+    "BenchReport",
     "Choice",
     "Completion",
     "ContextOverflow",
@@ -102,9 +107,12 @@ __all__ = [
     "ToolCallDelta",
     "Usage",
     "Waiting",
+    "cost_per_million_tokens",
     "devices",
+    "draw_plots",
     "examine",
     "forget_stored",
     "inspect",
     "model_name",
+    "run_bench",
 ]

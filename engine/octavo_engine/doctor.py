@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from octavo_engine.api import Engine, OnProgress
 from octavo_engine.devices import devices
+from octavo_engine.energy.meter import Unavailable, find_meter
 from octavo_engine.errors import EngineError
 from octavo_engine.request import GenerationRequest, Message, SamplingParams
 from octavo_engine.stats import DeviceInfo
@@ -88,7 +89,12 @@ class SelfTest:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """Everything that was found. `self_test` is None where there was no model to test with."""
+    """Everything that was found.
+
+    Attributes:
+        self_test: None where there was no model to test with.
+        energy: name of the energy meter, or a sentence that says why there is none.
+    """
 
     python: str
     platform: str
@@ -96,12 +102,14 @@ class Examination:
     devices: tuple[DeviceInfo, ...]
     kernels: KernelReport
     self_test: SelfTest | None
+    energy: str = ""
 
 
 def examine(model: str | os.PathLike[str] | None, progress: OnProgress | None = None) -> Examination:
     """Examine this machine, with a self-test of `model` if there is one. Its failure is a finding, not an error."""
     # The self-test first: it is what compiles the kernels that are then told about.
     self_test = None if model is None else _test(model, progress)
+    meter = find_meter("cpu")
     return Examination(
         python=platform.python_version(),
         platform=platform.platform(),
@@ -109,6 +117,7 @@ def examine(model: str | os.PathLike[str] | None, progress: OnProgress | None = 
         devices=devices(),
         kernels=_kernels(),
         self_test=self_test,
+        energy=meter.reason if isinstance(meter, Unavailable) else meter.name,
     )
 
 

@@ -10,10 +10,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeVar
 
-from octavo_engine.errors import EngineClosed, EngineError
+from octavo_engine.energy.tracker import EnergyTracker
+from octavo_engine.errors import EngineClosed, EngineError, closed_error
 from octavo_engine.events import (
     Delta,
     Event,
@@ -23,12 +23,11 @@ from octavo_engine.events import (
     Preempted,
     Progress,
     Resumed,
-    Started,
-    Timings,
     Usage,
     Waiting,
 )
 from octavo_engine.handle import LocalHandle
+from octavo_engine.live import Live, started, timings
 from octavo_engine.metrics import Metrics
 from octavo_engine.page_move import MoveKind
 from octavo_engine.page_saving import PageSaving
@@ -36,33 +35,11 @@ from octavo_engine.runner import Drawn, Runner
 from octavo_engine.scheduler import Plan, Row, Scheduler
 from octavo_engine.sequence import Sequence, SequenceState
 from octavo_engine.stop import append_token
-from octavo_engine.text_stream import TextStream
 from octavo_engine.watchdog import Watchdog
 
 _log = logging.getLogger(__name__)
 _STALL_SECONDS = 0.25
-# Pages copied for the disk between two steps, while answers run and while none does; a page takes some 0.1 ms.
-_SAVED_PAGES = 4
-_SAVED_PAGES_AT_REST = 32
-_CLOSING_SECONDS = 2.0
 _T = TypeVar("_T")
-
-
-@dataclass(eq=False, slots=True)
-class Live:
-    """A sequence that has not ended, with its handle and its text.
-
-    Attributes:
-        parent: the sequence that it is a fork of.
-        siblings: further answers to the same prompt, which fork from it when the prompt has been read.
-    """
-
-    sequence: Sequence
-    handle: LocalHandle
-    text: TextStream
-    parent: Sequence | None = None
-    siblings: list[Live] = field(default_factory=list)
-    announced: tuple[str, int] | None = None
 
 
 class EngineLoop:
@@ -76,15 +53,18 @@ class EngineLoop:
         *,
         context: int,
         saving: PageSaving | None = None,
+        energy: EnergyTracker | None = None,
     ) -> None:
         """Make a loop over `runner`; `context` is the number of positions that one sequence may have.
 
-        With `saving`, the pages of ended sequences are kept on disk.
+        With `saving`, the pages of ended sequences are kept on disk; `energy` counts what the steps use.
         """
         self._runner = runner
         self._metrics = metrics
         self._context = context
         self._saving = saving
+        self._energy = energy
+        self._step_seconds = 0.0
         self._inbox: deque[Live] = deque()
         self._live: dict[str, Live] = {}
         self._outbox: list[tuple[LocalHandle, Event]] = []
@@ -170,7 +150,10 @@ class EngineLoop:
                 self._live.clear()
                 self._inbox.clear()
             self._flush()
-            self._save_last(ended)
+            if self._saving is not None and not self._died:
+                for live in ended:
+                    self._saving.add(live.sequence)
+                self._saving.save_rest()
             for live in ended:
                 self.scheduler.remove(live.sequence, keep=False)
                 if not live.handle.done():
@@ -199,7 +182,8 @@ class EngineLoop:
                 self._stepping = False
                 self._changed.notify_all()
         with self._changed:
-            self._save(_SAVED_PAGES if plan.rows else _SAVED_PAGES_AT_REST)
+            if self._saving is not None:
+                self._saving.save(is_busy=bool(plan.rows))
             self._watch(plan)
             idle = not self._live and not self._inbox
             if idle and not self._checked:
@@ -219,28 +203,9 @@ class EngineLoop:
     def _has_work(self) -> bool:
         if self._closed or self._inbox or self._wishes or self._wanted_sizes is not None:
             return True
-        if self._saving is not None and self._saving.has_work and not self.scheduler.pool.moves:
+        if self._saving is not None and self._saving.has_work:
             return True
         return bool(self._live) and not self._paused
-
-    def _save(self, pages: int) -> None:
-        # A page that is still to be moved does not hold what the books say.
-        if self._saving is not None and not self.scheduler.pool.moves:
-            self._saving.save(pages)
-
-    def _save_last(self, ended: list[Live]) -> None:
-        """Keep what can be kept in a short time before the pages go."""
-        if self._saving is None or self._died:
-            return
-        for live in ended:
-            self._keep_on_disk(live.sequence)
-        until = time.monotonic() + _CLOSING_SECONDS
-        while self._saving.has_work and not self.scheduler.pool.moves and time.monotonic() < until:
-            self._saving.save(_SAVED_PAGES_AT_REST)
-
-    def _keep_on_disk(self, sequence: Sequence) -> None:
-        if self._saving is not None and sequence.is_stored:
-            self._saving.add(sequence.tokens[: sequence.computed], sequence.owner)
 
     def _take_inbox(self) -> None:
         while self._inbox:
@@ -311,7 +276,7 @@ class EngineLoop:
                 sequence.cached = min(sequence.computed, sequence.prompt_length)
                 self._metrics.prompt_tokens += sequence.prompt_length
                 self._metrics.cached_tokens += sequence.cached
-                self._send(live, _started(sequence))
+                self._send(live, started(sequence))
         waiting = sorted(self.scheduler.waiting, key=self.scheduler.policy.key)
         for position, sequence in enumerate(waiting, 1):
             live = self._live[sequence.id]
@@ -333,8 +298,8 @@ class EngineLoop:
             self._distrust_cache = True
             error = EngineError(f"The engine failed while computing this answer ({fault!r}); ask again.")
             return [error] * len(plan.rows)
-        prompts = sum(row.length for row in plan.rows if row.length > 1)
-        self.scheduler.pacer.observe(prompts, time.monotonic() - started)
+        self._step_seconds = time.monotonic() - started
+        self.scheduler.pacer.observe(sum(row.length for row in plan.rows if row.length > 1), self._step_seconds)
         return drawn
 
     def _apply(self, rows: tuple[Row, ...], drawn: list[Drawn]) -> None:
@@ -359,6 +324,8 @@ class EngineLoop:
             self._distrust_cache = False
             self.scheduler.tree.clear()
         self._metrics.count_step(tokens)
+        if self._energy is not None:
+            self._energy.count_step(tokens, self._step_seconds)
 
     def _advance(self, live: Live, token: int, now: float) -> None:
         """Add a drawn token to its sequence and say so."""
@@ -381,11 +348,12 @@ class EngineLoop:
         rest = live.text.end()
         if rest:
             self._send(live, Delta(sequence.index, "text", rest, ()))
-        timings = _timings(sequence, time.monotonic())
+        times = timings(sequence, time.monotonic())
         usage = Usage(sequence.prompt_length, sequence.cached, sequence.own_length)
-        self._metrics.count_finished(timings)
-        self._send(live, Finished(sequence.index, reason, sequence.ended_by, usage, timings))
-        self._keep_on_disk(sequence)
+        self._metrics.count_finished(times)
+        self._send(live, Finished(sequence.index, reason, sequence.ended_by, usage, times))
+        if self._saving is not None:
+            self._saving.add(sequence)
         self._drop(live)
 
     def _fail(self, live: Live, error: EngineError) -> None:
@@ -413,24 +381,3 @@ class EngineLoop:
         if problems:
             _log.error("the page books were wrong and have been mended: %s", "; ".join(problems))
             self.scheduler.heal()
-
-
-def closed_error() -> EngineClosed:
-    """What every submission to a closed engine is answered with."""
-    return EngineClosed("The engine is closed; open the model again.")
-
-
-def _started(sequence: Sequence) -> Started:
-    return Started(
-        sequence.id, sequence.index, sequence.seed, sequence.prompt_length, sequence.cached, sequence.inherited
-    )
-
-
-def _timings(sequence: Sequence, now: float) -> Timings:
-    queued = (sequence.admitted or now) - sequence.submitted
-    ttft = tpot = None
-    if sequence.first_token is not None and sequence.last_token is not None:
-        ttft = sequence.first_token - sequence.submitted
-        if sequence.own_length > 1:
-            tpot = (sequence.last_token - sequence.first_token) / (sequence.own_length - 1)
-    return Timings(queued, ttft, tpot, now - sequence.submitted)

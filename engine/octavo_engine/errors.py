@@ -54,3 +54,8 @@ class InvalidRequest(EngineError):
 
 class EngineClosed(EngineError):
     """The engine was closed, or its thread has died; nothing more will be answered."""
+
+
+def closed_error() -> EngineClosed:
+    """What every submission to a closed engine is answered with."""
+    return EngineClosed("The engine is closed; open the model again.")

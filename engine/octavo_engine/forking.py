@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from octavo_engine.engine_loop import Live
 from octavo_engine.errors import InvalidRequest
 from octavo_engine.handle import Inherited, LocalHandle
 from octavo_engine.intake import StreamTokenizer, end_ids
+from octavo_engine.live import Live
 from octavo_engine.page_pool import PagePool
 from octavo_engine.page_table import PageTable
 from octavo_engine.request import SamplingParams

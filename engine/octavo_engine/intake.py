@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from octavo_engine import api
-from octavo_engine.engine_loop import Live, closed_error
-from octavo_engine.errors import ContextOverflow, EngineError, InvalidRequest, PromptTooLarge
+from octavo_engine.errors import ContextOverflow, EngineError, InvalidRequest, PromptTooLarge, closed_error
 from octavo_engine.events import Failed
 from octavo_engine.handle import LocalHandle
+from octavo_engine.live import Live
 from octavo_engine.page_pool import PagePool
 from octavo_engine.page_table import PageTable
 from octavo_engine.request import GenerationRequest, SamplingParams

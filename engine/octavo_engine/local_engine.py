@@ -9,13 +9,17 @@ import threading
 
 from octavo_engine.api import Handle, OnEvent, OnProgress
 from octavo_engine.config import EngineConfig
-from octavo_engine.engine_loop import EngineLoop, Live, closed_error
-from octavo_engine.errors import InvalidRequest
+from octavo_engine.energy.meter import find_meter
+from octavo_engine.energy.tracker import EnergyTracker
+from octavo_engine.engine_loop import EngineLoop
+from octavo_engine.errors import InvalidRequest, closed_error
 from octavo_engine.forking import Forking
 from octavo_engine.handle import Inherited, LocalHandle
 from octavo_engine.intake import Intake, StreamTokenizer
+from octavo_engine.live import Live
 from octavo_engine.metrics import Metrics
 from octavo_engine.model_info import ModelInfo
+from octavo_engine.ownership import belongs_to
 from octavo_engine.page_fetching import PageFetching
 from octavo_engine.page_map import PageMap, build_page_map
 from octavo_engine.page_pool import PagePool
@@ -63,11 +67,16 @@ class LocalEngine:
         self._store = store
         self._saving = None
         if store is not None:
-            self._saving = PageSaving(store, self._scheduler.tree, runner.read_page, pool.page_size)
-        self._loop = EngineLoop(runner, self._scheduler, self._metrics, context=context, saving=self._saving)
+            self._saving = PageSaving(store, pool, self._scheduler.tree, runner.read_page)
+        self._energy = EnergyTracker(find_meter("cpu"))
+        self._loop = EngineLoop(
+            runner, self._scheduler, self._metrics, context=context, saving=self._saving, energy=self._energy
+        )
         if store is not None:
             store.on_change = self._loop.nudge
-            self._scheduler.disk = PageFetching(store, pool.page_size, self._loop.nudge)
+            self._scheduler.disk = PageFetching(
+                store, page_size=pool.page_size, page_bytes=runner.page_bytes, wake=self._loop.nudge
+            )
         self._intake = Intake(tokenizer, pool, self._loop.add, context=context)
         self._forking = Forking(tokenizer, pool, self._forked_handle)
         self._page_map: PageMap | None = None
@@ -180,6 +189,7 @@ class LocalEngine:
                 self._metrics,
                 self._runner,
                 store=self._store,
+                energy=self._energy,
                 stall=self._loop.watchdog.report,
             )
         )
@@ -227,7 +237,10 @@ class LocalEngine:
     def forget(self, owner: str) -> int:
         """Drop the pages that only `owner` or an owner below it used, on device, host and disk; how many that were."""
 
-        def forget(_: tuple[Live, ...]) -> int:
+        def forget(live: tuple[Live, ...]) -> int:
+            for each in live:
+                # What ends later must not bring it back.
+                each.sequence.is_stored &= not belongs_to(each.sequence.owner, owner)
             if self._saving is not None:
                 self._saving.forget(owner)
             return self._scheduler.tree.forget(owner)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from octavo_engine.kv_pages import KvPages
+from octavo_engine.memory import trim_memory
 from octavo_engine.models.decoder import Decoder
 from octavo_engine.models.forward_batch import ForwardBatch
 from octavo_engine.page_move import PageMove
@@ -43,14 +44,17 @@ class ModelRunner:
     def resize(self, device: int, host: int, device_places: Mapping[int, int], host_places: Mapping[int, int]) -> None:
         """Make pools of so many pages."""
         self._pages.resize(device, host, device_places, host_places)
+        trim_memory()
 
     def read_page(self, page: int, on_host: bool) -> bytes:
         """The keys and values of a page."""
         return self._pages.read(page, on_host=on_host)
 
     def close(self) -> None:
-        """Give the pages back."""
+        """Give pages and weights back."""
         self._pages.close()
+        del self._decoder
+        trim_memory()
 
 
 def _draw(row: Row) -> Draw:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from octavo_engine.engine_loop import Live
+from octavo_engine.energy.tracker import EnergyTracker
+from octavo_engine.live import Live
 from octavo_engine.metrics import Metrics
 from octavo_engine.page_map import NodeView, TableView
 from octavo_engine.page_store.page_store import PageStore
@@ -20,6 +21,7 @@ def engine_stats(
     runner: Runner,
     *,
     store: PageStore | None,
+    energy: EnergyTracker,
     stall: str | None,
 ) -> EngineStats:
     """Counters of the whole engine."""
@@ -60,22 +62,25 @@ def engine_stats(
         device_memory=runner.weight_bytes + pool.touched * runner.page_bytes,
         host_memory=host.touched * runner.page_bytes if host is not None else 0,
         accepted_drafts=None,
-        joules_per_token=None,
+        joules_per_token=energy.joules_per_token,
         kernel_backend=runner.backend,
         disk_pages=store.pages if store is not None else 0,
         disk_bytes=store.file_bytes if store is not None else 0,
         disk_problem=(store.problem or "") if store is not None else "",
         stall=stall or "",
+        energy_source=energy.source,
+        energy_note=energy.note,
     )
 
 
 def _filled_slots(scheduler: Scheduler) -> int:
-    """Positions that have keys and values in the pages that tables hold; a shared page counts once."""
+    """Positions in the pages that tables hold that have keys and values, or get them in this step; each counts once."""
     size = scheduler.pool.page_size
     filled: dict[int, int] = {}
     for sequence in scheduler.running:
         for index, page in enumerate(sequence.table.pages):
-            filled[page] = max(filled.get(page, 0), min(size, sequence.computed - index * size))
+            end = max(sequence.computed, sequence.writing) - index * size
+            filled[page] = max(filled.get(page, 0), min(size, end))
     return sum(filled.values())
 
 

@@ -190,6 +190,7 @@ class Scheduler:
     def _compute(self, sequence: Sequence, count: int, step: _Step) -> None:
         """Put the next `count` positions of `sequence` into the step."""
         start, stop = sequence.computed, sequence.computed + count
+        sequence.writing = stop
         sequence.table.prepare(start, stop)
         step.rows.append(Row(sequence, start, stop))
         step.budget -= count
@@ -222,7 +223,7 @@ class Scheduler:
             self.tree.discard(known, victim.owner)
         elif self.preemption == "swap":
             self.tree.swap_out(known)
-        victim.given_up, victim.computed = victim.computed, 0
+        victim.given_up, victim.computed, victim.writing = victim.computed, 0, 0
         victim.state = SequenceState.SWAPPED if self.swaps else SequenceState.QUEUED
         victim.waiting_for = "free pages"
         self.running.remove(victim)

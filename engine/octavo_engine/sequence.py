@@ -44,6 +44,7 @@ class Sequence:
         inherited: output tokens that a fork took over from its parent.
         order: place in the order of arrival.
         computed: positions whose keys and values are in pages.
+        writing: positions whose keys and values will be in pages when the step that is being computed ends.
         cached: prompt tokens whose pages were found when the sequence was first admitted.
         given_up: positions that had been computed when it last gave its pages up.
         is_stored: whether its pages may be kept on disk.
@@ -69,6 +70,7 @@ class Sequence:
     inherited: int = 0
     state: SequenceState = SequenceState.QUEUED
     computed: int = 0
+    writing: int = 0
     cached: int = 0
     given_up: int = 0
     is_stored: bool = True

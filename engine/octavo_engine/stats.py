@@ -38,9 +38,10 @@ class EngineStats:
         sharing: logical over physical pages, 1.0 where nothing is shared.
         device_memory: bytes of the weights and of the pages that have been used so far.
         waste: empty slots over all slots of the pages in use.
-        joules_per_token: None where the device does not tell.
+        joules_per_token: energy of the device while it worked, by generated tokens; None where it does not tell.
         disk_pages: pages in `EngineConfig.page_store`; `disk_bytes` is what their files take.
         disk_problem: why no pages can be kept on disk, a sentence for people; "" when they can.
+        energy_source: the meter, "RAPL" or "NVML", or "not available"; `energy_note` says why there is no figure.
         stall: why nothing has been running for more than a second while something waits; "" when all is well.
     """
 
@@ -75,6 +76,8 @@ class EngineStats:
     disk_bytes: int = 0
     disk_problem: str = ""
     stall: str = ""
+    energy_source: str = "not available"
+    energy_note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,8 @@ def test_doctor_tells_what_runs_here(octavo_home: Path) -> None:
     assert report["self_test"]["problems"] == []
     people = _run(["doctor"]).stdout
     assert "Self-test: passed" in people
+    assert report["energy"]
+    assert f"Energy: {report['energy']}" in people
     assert f"paged_attention on cpu: {choices['paged_attention']}" in people
 
 
@@ -99,6 +101,28 @@ def test_answers_although_nothing_can_be_written(tmp_path: Path, octavo_home: Pa
         done = _run(PARIS)
     assert done.returncode == 0, done.stderr
     assert "Paris" in json.loads(done.stdout)["text"]
+
+
+def test_bench_measures_and_judges() -> None:
+    done = _run(["bench", "--quick", "--only", "turns,swap", "--json"])
+    assert done.returncode in (0, 1), done.stderr
+    report = json.loads(done.stdout)
+    assert list(report["parts"]) == ["turns", "swap"]
+    assert report["ok"] == (done.returncode == 0)
+    goals = {goal["name"]: goal for part in report["parts"].values() for goal in part["goals"]}
+    # Counts do not depend on how busy the machine is.
+    assert goals["steps to the first token, turn of 16 tokens after 100"]["measured"] == 1
+    assert goals["computed beside the new tokens, branch of 48 tokens after 200"]["met"]
+    assert goals["swap over recompute at 200 tokens"]["met"]
+    assert report["machine"]["model"].endswith(".gguf")
+    assert "Measuring turns" in done.stderr
+
+
+def test_bench_refuses_what_is_not_there(tmp_path: Path) -> None:
+    done = _run(["bench", "--only", "everything", "--json"])
+    assert done.returncode == 2
+    assert "everything" in json.loads(done.stdout)["error"]["message"]
+    assert _run(["bench", "--model", str(tmp_path / "none.gguf")]).returncode == 3
 
 
 def test_doctor_without_a_model(tmp_path: Path) -> None:

@@ -120,56 +120,6 @@ def test_too_few_pages_preempt_and_everybody_ends(host_pages: int) -> None:
     engine.close()
 
 
-def test_a_paused_answer_stands_still_and_goes_on() -> None:
-    engine = FakeEngine(script="word " * 40, tokens_per_second=2000)
-    handle = engine.submit(ask("x"))
-    events = handle.events(5)
-    next(event for event in events if isinstance(event, Delta))
-    handle.pause()
-    other = engine.submit(ask("y", max_tokens=30))
-    assert other.result(5).reason == "length"
-    assert handle.state == "paused"
-    assert in_use(engine) > 0
-    with pytest.raises(TimeoutError):
-        handle.result(0.05)
-    handle.resume()
-    assert handle.result(5).text == "word " * 40
-    engine.close()
-
-
-def test_an_answer_can_be_swapped_out_and_comes_back() -> None:
-    engine = FakeEngine(script="word " * 40, tokens_per_second=2000, host_pages=64)
-    handle = engine.submit(ask("p" * 40))
-    events = handle.events(5)
-    next(event for event in events if isinstance(event, Delta))
-    handle.pause()
-    handle.swap_out()
-    swapped = next(event for event in events if isinstance(event, Preempted))
-    assert swapped.how == "swap"
-    assert engine.stats().pages["swapped"] >= 3
-    assert (in_use(engine), engine.stats().swapped) == (0, 1)
-    handle.resume()
-    assert handle.result(5).text == "word " * 40
-    assert engine.stats().recomputes == 0
-    assert "swap" in engine.capabilities
-    engine.close()
-
-
-def test_a_paused_answer_gives_its_pages_and_its_place_to_those_who_wait() -> None:
-    engine = FakeEngine(script="x" * 400, tokens_per_second=FAST, pages=16)
-    engine.configure(max_running=1)
-    paused = engine.submit(ask("p" * 150, max_tokens=60))
-    next(event for event in paused.events(5) if isinstance(event, Delta))
-    paused.pause()
-    # Fits only where the paused one has gone.
-    assert engine.submit(ask("q" * 150, max_tokens=60)).result(5).text == "x" * 60
-    assert paused.state == "paused"
-    paused.resume()
-    assert paused.result(5).text == "x" * 60
-    assert engine.stats().preemptions == 1
-    engine.close()
-
-
 @pytest.mark.parametrize(("preemption", "recomputes"), [("swap", False), ("recompute", True)])
 def test_how_answers_give_way_can_be_chosen(preemption: str, recomputes: bool) -> None:
     engine = FakeEngine(script="x" * 400, tokens_per_second=FAST, pages=14, host_pages=64)
@@ -185,13 +135,6 @@ def test_how_answers_give_way_can_be_chosen(preemption: str, recomputes: bool) -
     assert ways == {preemption}
     assert engine.check_integrity().ok
     engine.close()
-
-
-def test_swapping_out_needs_a_host_pool(engine: FakeEngine) -> None:
-    handle = engine.submit(ask("x"))
-    with pytest.raises(InvalidRequest, match="host_pages"):
-        handle.swap_out()
-    assert "swap" not in engine.capabilities
 
 
 def test_a_prompt_that_never_fits_is_refused_with_the_numbers() -> None:
@@ -253,6 +196,24 @@ def test_close_answers_every_waiter() -> None:
             handle.result(1)
     with pytest.raises(EngineClosed):
         engine.submit(ask("x"))
+    engine.close()
+
+
+def test_a_dead_engine_thread_tells_every_waiter(caplog: pytest.LogCaptureFixture) -> None:
+    engine = FakeEngine(script="word " * 100_000, tokens_per_second=FAST)
+    handles = [engine.submit(ask("x")) for _ in range(3)]
+    next(event for event in handles[0].events(5) if isinstance(event, Delta))
+
+    def broken() -> None:
+        raise RuntimeError("a fault in the books")
+
+    engine._scheduler.plan = broken  # type: ignore[assignment, method-assign]
+    for handle in (*handles, engine.submit(ask("late"))):
+        with pytest.raises(EngineClosed, match="open the model again"):
+            handle.result(5)
+    assert "the engine thread died" in caplog.text
+    with pytest.raises(EngineClosed):
+        engine.submit(ask("later")).result(5)
     engine.close()
 
 
@@ -338,75 +299,6 @@ def test_configure_refuses_what_cannot_change(engine: FakeEngine) -> None:
         engine.configure(policy="longest")
     engine.configure(policy="fcfs", max_running=3)
     assert (engine.config.policy, engine.config.max_running) == ("fcfs", 3)
-
-
-def test_several_answers_share_the_prompt_and_come_in_one_handle() -> None:
-    engine = FakeEngine(script="an answer", tokens_per_second=FAST)
-    handle = engine.submit(GenerationRequest(prompt="p" * 40, sampling=SamplingParams(n=3)))
-    completion = handle.result(5)
-    assert [answer.text for answer in (completion, *completion.siblings)] == ["an answer"] * 3
-    assert [answer.index for answer in (completion, *completion.siblings)] == [0, 1, 2]
-    events = list(handle.events(0))
-    assert sum(isinstance(event, Finished) for event in events) == 3
-    started = {event.index: event for event in events if isinstance(event, Started)}
-    assert [started[index].cached_tokens for index in range(3)] == [0, 39, 39]
-    assert engine.stats().copies_on_write == 2
-    engine.close()
-
-
-def test_cancelling_several_answers_ends_each() -> None:
-    engine = FakeEngine(script="word " * 1000, ttft=30)
-    handle = engine.submit(GenerationRequest(prompt="p", sampling=SamplingParams(n=3)))
-    handle.cancel()
-    completion = handle.result(2)
-    assert [answer.reason for answer in (completion, *completion.siblings)] == ["cancelled"] * 3
-    engine.close()
-
-
-def test_a_failure_of_one_of_several_answers_fails_the_submission() -> None:
-    engine = FakeEngine(script="a long answer", tokens_per_second=FAST, fail_at=4)
-    handle = engine.submit(GenerationRequest(prompt="p", sampling=SamplingParams(n=3)))
-    with pytest.raises(EngineError, match="token 4"):
-        handle.result(5)
-    assert sum(isinstance(event, Failed) for event in handle.events(0)) == 1
-    assert engine.submit(ask("x", max_tokens=2)).result(5).reason == "length"
-    assert engine.check_integrity().ok
-    engine.close()
-
-
-def test_forks_go_on_from_their_parents_tokens() -> None:
-    engine = FakeEngine(script="héllo " * 30, tokens_per_second=2000)
-    parent = engine.submit(ask("p" * 37))
-    deltas = 0
-    for event in parent.events(5):
-        deltas += isinstance(event, Delta)
-        if deltas == 12:
-            break
-    running = parent.fork(2)
-    assert parent.result(5).text == "héllo " * 30
-    # The second byte of é is not inherited: the fork completes the character.
-    finished = parent.fork(1, at=2, sampling=SamplingParams(max_tokens=5))[0]
-    for fork in running:
-        assert fork.result(5).text == "héllo " * 30
-    completion = finished.result(5)
-    assert completion.text == "héllo"[:1] + "éllo "
-    assert completion.usage.completion_tokens == 5
-    assert completion.token_ids == tuple("héllo ".encode())
-    started = next(event for event in finished.events(0) if isinstance(event, Started))
-    assert (started.inherited_tokens, started.cached_tokens) == (2, 37)
-    assert completion.seed != parent.result(0).seed
-    engine.close()
-
-
-def test_forks_that_cannot_be_are_refused(engine: FakeEngine) -> None:
-    handle = engine.submit(ask("x"))
-    handle.result(5)
-    with pytest.raises(InvalidRequest, match="at is 999"):
-        handle.fork(at=999)
-    with pytest.raises(InvalidRequest, match="n is 0"):
-        handle.fork(0)
-    with pytest.raises(InvalidRequest, match="temperature"):
-        handle.fork(sampling=SamplingParams(temperature=-1))
 
 
 def test_a_second_turn_computes_only_what_is_new(engine: FakeEngine) -> None:

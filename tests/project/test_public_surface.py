@@ -12,6 +12,7 @@ import octavo_engine
 
 # Public dataclasses with their fields in order.
 FIELDS = {
+    "BenchReport": "suite scale machine parts",
     "Choice": "options",
     "Completion": "text reasoning tool_calls token_ids index reason stop seed usage timings logprobs siblings",
     "Delta": "index kind text token_ids logprobs call",
@@ -26,9 +27,9 @@ FIELDS = {
         "running waiting swapped steps tokens_per_second queue_p50 queue_p99 ttft_p50 ttft_p99 tpot_p50 "
         "tpot_p99 e2e_p50 e2e_p99 prefix_hit_rate preemptions swaps recomputes evictions copies_on_write "
         "pages sharing waste device_memory host_memory accepted_drafts joules_per_token kernel_backend "
-        "disk_pages disk_bytes disk_problem stall"
+        "disk_pages disk_bytes disk_problem stall energy_source energy_note"
     ),
-    "Examination": "python platform packages devices kernels self_test",
+    "Examination": "python platform packages devices kernels self_test energy",
     "Failed": "error",
     "Finished": "index reason stop usage timings",
     "GenerationRequest": (
@@ -72,7 +73,7 @@ FIELDS = {
 OTHERS = """
     ContextOverflow Engine EngineClosed EngineError Event FakeEngine GrammarError Handle InvalidRequest
     LoadCancelled ModelLoadError OnEvent OnProgress OutOfMemory Priority PromptTooLarge TemplateError
-    Tokenizer devices examine forget_stored inspect model_name
+    Tokenizer cost_per_million_tokens devices draw_plots examine forget_stored inspect model_name run_bench
 """
 # Defaults that callers rely on without naming them.
 DEFAULTS = [

@@ -1,4 +1,4 @@
-"""The command line: `octavo`, `octavo chat`, `octavo doctor`."""
+"""The command line: `octavo`, `octavo chat`, `octavo bench`, `octavo doctor`."""
 
 from octavo.cli.main import main
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 from importlib.metadata import version
+from pathlib import Path
 
-COMMANDS = ("chat", "doctor")
+COMMANDS = ("bench", "chat", "doctor")
 
 
 def window_parser() -> argparse.ArgumentParser:
@@ -25,7 +26,7 @@ def window_parser() -> argparse.ArgumentParser:
 
 def command_parser(name: str) -> argparse.ArgumentParser:
     """One of `COMMANDS`."""
-    return {"chat": _chat, "doctor": _doctor}[name]()
+    return {"bench": _bench, "chat": _chat, "doctor": _doctor}[name]()
 
 
 def _engine(name: str) -> str:
@@ -37,6 +38,24 @@ def _engine(name: str) -> str:
     except ScriptError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return name
+
+
+def _bench() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="octavo bench",
+        description="Measure the engine on this machine and compare it with its goals. Minutes; close other programs.",
+    )
+    parser.add_argument("--suite", metavar="NAME", default="paging", help="what to measure: paging (the default)")
+    parser.add_argument("--model", metavar="MODEL", help="the model; by default the starter model")
+    parser.add_argument("--only", metavar="PART,...", type=_parts, default=(), help="only these parts of the suite")
+    parser.add_argument("--quick", action="store_true", help="short lengths, to see that it works")
+    parser.add_argument("--plots", metavar="FOLDER", type=Path, help="draw the results into this folder, as SVG")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def _parts(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
 def _chat() -> argparse.ArgumentParser:

@@ -89,6 +89,7 @@ def _lines(found: Examination, paths: Paths) -> Iterator[str]:
         yield f"  {choice.operation} on {choice.device}: {choice.chosen}{why}"
     for kernel in kernels.compiled:
         yield f"  {kernel.name}: {'read' if kernel.was_cached else 'compiled'} in {kernel.seconds:.2f} s"
+    yield f"Energy: {found.energy}"
     yield "Files:"
     for name, path in _files(paths).items():
         yield f"  {name.replace('_', ' ')}: {path or 'none'}"

@@ -39,6 +39,10 @@ def _command(name: str, arguments: Sequence[str]) -> int:
         from octavo.cli.chat_command import ChatOptions, run_chat
 
         return run_chat(ChatOptions(**vars(options)))
+    if name == "bench":
+        from octavo.cli.bench_command import BenchOptions, run_bench_command
+
+        return run_bench_command(BenchOptions(**vars(options)))
     from octavo.cli.doctor_command import run_doctor
 
     return run_doctor(options.model, as_json=options.json)

@@ -4,6 +4,7 @@ from octavo.engine_client.client import EngineClient
 from octavo.engine_client.scripted import ScriptError, read_script, scripted_engine
 from octavo.engine_client.status import EngineStatus, Phase
 from octavo_engine import (
+    BenchReport,
     Completion,
     Delta,
     Engine,
@@ -25,11 +26,14 @@ from octavo_engine import (
     SamplingParams,
     SequenceInfo,
     devices,
+    draw_plots,
     examine,
     inspect,
+    run_bench,
 )
 
 __all__ = [
+    "BenchReport",
     "Completion",
     "Delta",
     "Engine",
@@ -55,8 +59,10 @@ __all__ = [
     "ScriptError",
     "SequenceInfo",
     "devices",
+    "draw_plots",
     "examine",
     "inspect",
     "read_script",
+    "run_bench",
     "scripted_engine",
 ]

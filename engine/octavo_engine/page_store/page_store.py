@@ -147,16 +147,18 @@ class PageStore:
         with self._changed:
             if not self.has_room or len(payload) != self._payload_bytes:
                 return
-            self._index[name.key] = _Entry()
+            self._index[name.key] = _Entry(owners={owner})
             self._backlog += len(payload)
-            self._writes.append(lambda: self._write(name, payload))
-            self._note([name.key], owner)
+            self._writes.append(lambda: self._write(name, payload, owner))
             self._changed.notify_all()
 
     def use(self, keys: Sequence[bytes], owner: str) -> None:
         """Note that `owner` needs the pages of one beginning, and that they are the last ones to go."""
         with self._changed:
-            self._note(keys, owner)
+            new = [key for key in keys if key in self._index and owner not in self._index[key].owners]
+            for key in new:
+                self._index[key].owners.add(owner)
+            self._writes.append(lambda: self._note(new, owner))
             self._writes.append(lambda: self._touch(keys))
             self._changed.notify_all()
 
@@ -267,12 +269,12 @@ class PageStore:
                     if self._index[key].stored:
                         _mark(self._folder / file_name(key), now + later)
 
-    def _write(self, name: PageName, payload: bytes) -> None:
+    def _write(self, name: PageName, payload: bytes, owner: str) -> None:
         path = self._folder / file_name(name.key)
-        with self._changed:
-            wanted = name.key in self._index and time.monotonic() >= self._rests_until
         size = 0
-        if wanted:
+        if name.key in self._index and time.monotonic() >= self._rests_until:
+            # A page without an owner would go when the folder is opened again.
+            self._note([name.key], owner)
             try:
                 size = write_page(path, name, payload)
                 self.problem = None
@@ -299,16 +301,14 @@ class PageStore:
         self.problem = problem
 
     def _note(self, keys: Iterable[bytes], owner: str) -> None:
-        new = [key for key in keys if key in self._index and owner not in self._index[key].owners]
-        if not new:
-            return
-        for key in new:
-            self._index[key].owners.add(owner)
-        try:
-            self._lists.add(owner, new)
-        except OSError as fault:
-            # Without a note of their owner the pages go when the folder is opened again.
-            self._fail(fault)
+        """Append to an owner's list what has not been forgotten meanwhile."""
+        with self._changed:
+            wanted = [key for key in keys if key in self._index and owner in self._index[key].owners]
+            try:
+                if wanted:
+                    self._lists.add(owner, wanted)
+            except OSError as fault:
+                self._fail(fault)
 
     def _count(self, entry: _Entry, size: int) -> None:
         entry.size, entry.stored = size, True

@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from octavo_kernels.cpu.arithmetic import exp, first_lanes, fma, largest, mul, splat, sub
+from octavo_kernels.cpu.arithmetic import add, exp, first_lanes, fma, largest, mul, splat, sub
 from octavo_kernels.cpu.memory import load, put, scalar, store, transpose, transpose_bfloat16
 from octavo_kernels.cpu.rows import read
 
@@ -59,10 +59,14 @@ def weights(scores: Any, visible: int, maximum: int, norm: int, target: int) -> 
     scores = first_lanes(scores, visible, HIDDEN)
     before = scalar(maximum)
     now = max(before, largest(scores))
-    put(maximum, now)
     weight = exp(sub(scores, splat(now)))
-    decay = exp(splat(np.float32(before - now)))
     store(target, weight)
+    if now == before:
+        # The usual case behind the first tiles: exp(0) is 1.
+        store(norm, add(load(norm), weight))
+        return np.float32(1)
+    put(maximum, now)
+    decay = exp(splat(np.float32(before - now)))
     store(norm, fma(load(norm), decay, weight))
     return largest(decay)  # type: ignore[no-any-return]
 
@@ -71,17 +75,22 @@ def weights(scores: Any, visible: int, maximum: int, norm: int, target: int) -> 
 def tile_scores(query: int, keys: int, head_dim: int, stride: int) -> tuple[Any, Any, Any, Any]:
     """The scores of four query rows, `stride` bytes apart, against a transposed tile of keys."""
     a = splat(np.float32(0))
-    b = a
-    c = a
-    d = a
-    for index in range(head_dim):
-        key = load(keys + 64 * index)
+    b, c, d = a, a, a
+    # Even and odd dimensions apart: eight sums in flight hide what one takes.
+    odd_a, odd_b, odd_c, odd_d = a, a, a, a
+    for index in range(0, head_dim, 2):
+        even, odd = load(keys + 64 * index), load(keys + 64 * index + 64)
         place = query + 4 * index
-        a = fma(splat(scalar(place)), key, a)
-        b = fma(splat(scalar(place + stride)), key, b)
-        c = fma(splat(scalar(place + 2 * stride)), key, c)
-        d = fma(splat(scalar(place + 3 * stride)), key, d)
-    return a, b, c, d
+        a = fma(splat(scalar(place)), even, a)
+        b = fma(splat(scalar(place + stride)), even, b)
+        c = fma(splat(scalar(place + 2 * stride)), even, c)
+        d = fma(splat(scalar(place + 3 * stride)), even, d)
+        place += 4
+        odd_a = fma(splat(scalar(place)), odd, odd_a)
+        odd_b = fma(splat(scalar(place + stride)), odd, odd_b)
+        odd_c = fma(splat(scalar(place + 2 * stride)), odd, odd_c)
+        odd_d = fma(splat(scalar(place + 3 * stride)), odd, odd_d)
+    return add(a, odd_a), add(b, odd_b), add(c, odd_c), add(d, odd_d)
 
 
 @numba.njit
@@ -97,14 +106,21 @@ def add_values(sums: int, stride: int, weight: int, values: int, width: int, dec
         c = mul(load(place + 2 * stride), splat(decays[2]))
         d = mul(load(place + 3 * stride), splat(decays[3]))
         block = values + 64 * index
-        for position in range(TILE):
-            value = load(block + 64 * position)
+        odd_a = splat(np.float32(0))
+        odd_b, odd_c, odd_d = odd_a, odd_a, odd_a
+        for position in range(0, TILE, 2):
+            even, odd = load(block + 64 * position), load(block + 64 * position + 64)
             lane = weight + 4 * position
-            a = fma(splat(scalar(lane)), value, a)
-            b = fma(splat(scalar(lane + 64)), value, b)
-            c = fma(splat(scalar(lane + 128)), value, c)
-            d = fma(splat(scalar(lane + 192)), value, d)
-        store(place, a)
-        store(place + stride, b)
-        store(place + 2 * stride, c)
-        store(place + 3 * stride, d)
+            a = fma(splat(scalar(lane)), even, a)
+            b = fma(splat(scalar(lane + 64)), even, b)
+            c = fma(splat(scalar(lane + 128)), even, c)
+            d = fma(splat(scalar(lane + 192)), even, d)
+            lane += 4
+            odd_a = fma(splat(scalar(lane)), odd, odd_a)
+            odd_b = fma(splat(scalar(lane + 64)), odd, odd_b)
+            odd_c = fma(splat(scalar(lane + 128)), odd, odd_c)
+            odd_d = fma(splat(scalar(lane + 192)), odd, odd_d)
+        store(place, add(a, odd_a))
+        store(place + stride, add(b, odd_b))
+        store(place + 2 * stride, add(c, odd_c))
+        store(place + 3 * stride, add(d, odd_d))

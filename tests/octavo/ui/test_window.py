@@ -11,53 +11,19 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from octavo.application import Application
-from octavo.engine_client import FakeEngine, GenerationRequest
+from octavo.engine_client import FakeEngine
 from octavo.ui.chat_list_model import Role
-from octavo.ui.main_window import MainWindow
+from window_driver import ask, child, echo, open_window, sources, until_idle
 
 MakeApplication = Callable[..., Application]
 NAMES = (
     "chatList newChatButton transcript jumpToLatest composer tokenCount sendButton stopButton modelPicker welcome "
     "notice statusLine"
 )
-
-
-def open_window(application: Application, qtbot: QtBot) -> MainWindow:
-    window = application.open_window()
-    assert isinstance(window, MainWindow)
-    qtbot.waitExposed(window)
-    return window
-
-
-def child(window: QWidget, name: str) -> QWidget:
-    found = window.findChildren(QWidget, name)
-    assert len(found) == 1, f"{len(found)} widgets are called {name}"
-    return found[0]
-
-
-def ask(window: MainWindow, qtbot: QtBot, text: str) -> None:
-    edit = child(window, "composer")
-    QTest.keyClicks(edit, text)
-    QTest.keyClick(edit, Qt.Key.Key_Return)
-
-
-def sources(window: MainWindow) -> list[str]:
-    ids = window.transcript.property("messageIds")
-    return [str(child(window, f"message-{identifier}").property("source")) for identifier in ids]
-
-
-def until_idle(application: Application, qtbot: QtBot) -> None:
-    qtbot.waitUntil(application.is_idle, timeout=20_000)
-
-
-def echo(request: GenerationRequest) -> str:
-    assert request.messages is not None
-    last = request.messages[-1]
-    return f"You said **{last.content}**."  # type: ignore[union-attr]
 
 
 def test_a_question_is_answered_and_kept(make_application: MakeApplication, qtbot: QtBot) -> None:
@@ -350,19 +316,6 @@ def test_a_pasted_book_does_not_hold_the_window_up(make_application: MakeApplica
     rest = child(question, "restButton")
     assert rest.isVisible()
     assert "characters" in rest.property("text")
-
-
-def test_a_dismissed_notice_stays_away(make_application: MakeApplication, qtbot: QtBot, tmp_path: Path) -> None:
-    model = tmp_path / "notes.gguf"
-    model.write_text("These are notes.\n")
-    application = make_application(argv=(str(model),))
-    window = open_window(application, qtbot)
-    qtbot.waitUntil(window.notice.isVisible, timeout=20_000)
-    until_idle(application, qtbot)
-    window.notice.dismiss()
-    application.actions["window.new"].trigger()
-    qtbot.wait(400)
-    assert not window.notice.isVisible()
 
 
 def test_the_status_line_leaves_out_what_does_not_fit(make_application: MakeApplication, qtbot: QtBot) -> None:

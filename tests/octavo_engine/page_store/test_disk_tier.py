@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo_engine import Completion, Engine, EngineConfig, GenerationRequest, SamplingParams
+from octavo_engine import Completion, Delta, Engine, EngineConfig, GenerationRequest, SamplingParams
 
 HISTORY = "The history of paper and of books is long. " * 12
 Open = Callable[..., Engine]
@@ -130,6 +130,18 @@ def test_forget_removes_the_pages_that_nobody_else_needs(open_engine: Open, fold
     assert answer(engine, HISTORY + "Three", owner="other/1").usage.cached_tokens > 0
     assert engine.forget("other") > 0
     assert engine.stats().disk_pages == len(files(folder)) == 0
+
+
+def test_an_answer_that_ends_after_it_was_forgotten_stays_forgotten(open_engine: Open, folder: Path) -> None:
+    engine = open_engine()
+    sampling = SamplingParams(max_tokens=60, ignore_eos=True)
+    handle = engine.submit(GenerationRequest(prompt=HISTORY, sampling=sampling, owner="chat/1"))
+    next(event for event in handle.events(30) if isinstance(event, Delta))
+    engine.forget("chat")
+    handle.cancel()
+    handle.result(30)
+    engine.close()
+    assert files(folder) == []
 
 
 def test_the_limit_holds(open_engine: Open, folder: Path) -> None:

@@ -1,0 +1,82 @@
+"""`octavo bench`: measures the engine on this machine and says which goals it reaches."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from octavo.cli.complaint import complain
+from octavo.cli.exit_code import ExitCode
+from octavo.engine_client import BenchReport, EngineError, draw_plots, run_bench
+from octavo.library.shelf import NoModel, Shelf
+from octavo.paths import Paths
+
+
+@dataclass(frozen=True, slots=True)
+class BenchOptions:
+    """What the command line asks for."""
+
+    suite: str
+    model: str | None
+    only: tuple[str, ...]
+    quick: bool
+    plots: Path | None
+    json: bool
+
+
+def run_bench_command(options: BenchOptions) -> ExitCode:
+    """Run the command: 0 when all goals are reached, 1 when one is missed or the engine fails, 3 without a model."""
+    paths = Paths.find()
+    paths.export()
+    try:
+        report = run_bench(
+            options.suite,
+            Shelf(paths).find(options.model),
+            parts=options.only,
+            scale="quick" if options.quick else "full",
+            tell=lambda line: print(f"{line} ...", file=sys.stderr, flush=True),
+        )
+        if options.plots is not None:
+            draw_plots(report.as_dict(), options.plots)
+    except (EngineError, NoModel) as error:
+        return complain(error, as_json=options.json)
+    if options.json:
+        print(json.dumps(report.as_dict(), ensure_ascii=False, indent=2), flush=True)
+    else:
+        print("\n".join(_lines(report)), flush=True)
+    return ExitCode.OK if report.ok else ExitCode.FAILED
+
+
+def _lines(report: BenchReport) -> Iterator[str]:
+    """The report for people: Markdown, so that it can be kept as it is."""
+    yield f"# {report.suite.capitalize()}"
+    yield ""
+    yield ", ".join(f"{name} {value}" for name, value in report.machine.items()) + "."
+    if report.scale != "full":
+        yield ""
+        yield "A quick look at short lengths: the goals are meant for full scale."
+    for part in report.parts:
+        yield from ("", f"## {part.name.capitalize()} ({part.seconds:.0f} s)", "", part.about)
+        for table in part.tables:
+            yield from ("", f"{table.title}:", "", *_table(table.columns, table.rows))
+        yield ""
+        for goal in part.goals:
+            sign = "reached" if goal.is_met else "MISSED"
+            bound = f"{goal.comparison} {goal.bound:.4g} {goal.unit}".rstrip()
+            yield f"- {sign}: {goal.name}: {goal.measured:.4g}, goal {bound}"
+
+
+def _table(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
+    """A Markdown table whose columns are aligned in a terminal too: names left, numbers right."""
+    widths = [max(3, *(len(row[index]) for row in (columns, *rows))) for index in range(len(columns))]
+
+    def line(cells: tuple[str, ...]) -> str:
+        first, *others = zip(cells, widths, strict=True)
+        return f"| {first[0]:<{first[1]}} | " + " | ".join(f"{cell:>{width}}" for cell, width in others) + " |"
+
+    yield line(columns)
+    yield f"|-{'-' * widths[0]}-|" + "|".join(f"-{'-' * width}:" for width in widths[1:]) + "|"
+    yield from map(line, rows)

@@ -1,0 +1,1 @@
+"""Benchmarks of the engine through its public interface, so that they measure what users get."""

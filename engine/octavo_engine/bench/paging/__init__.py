@@ -1,0 +1,1 @@
+"""The parts of the paging suite, one module each, with one function `measure`."""

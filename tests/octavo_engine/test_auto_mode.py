@@ -1,0 +1,130 @@
+"""With batch_invariant="auto" the kernels may differ by row count: how far answers are apart, and what stays exact.
+
+The figures go to `auto-mode.json` in the folder that OCTAVO_REPORT names, if it does.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from octavo_engine import Delta, Engine, EngineConfig, GenerationRequest, Preempted, SamplingParams
+from octavo_engine.kv_pages import KvPages
+from octavo_engine.models.decoder import Decoder
+from octavo_engine.models.gguf_header import read_header
+from octavo_engine.models.loader import load_decoder
+from octavo_engine.page_move import MoveKind, PageMove
+from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
+from ragged import batch, stale_pages
+
+LENGTH = 96
+COMPANY = 8
+
+
+@pytest.fixture(scope="module")
+def decoder(starter_model: Path) -> Decoder:
+    return load_decoder(starter_model)
+
+
+@pytest.fixture(scope="module")
+def texts(starter_model: Path) -> list[list[int]]:
+    """Eight pieces of English, of one length."""
+    page = Path(__file__).parents[2].joinpath("docs", "architecture.md").read_text()
+    tokens = GgufTokenizer(read_header(starter_model).metadata).encode(page)
+    return [tokens[start : start + LENGTH] for start in range(0, COMPANY * LENGTH, LENGTH)]
+
+
+def pages_of(row: int) -> list[int]:
+    return list(range(row * 6, row * 6 + 6))
+
+
+def one_by_one(decoder: Decoder, rows: list[list[int]]) -> torch.Tensor:
+    """Logits [rows, positions, vocabulary] when the rows decode together, a token at a time."""
+    pages = stale_pages(decoder, 6 * len(rows))
+    steps = [
+        decoder.forward(batch([(row[: end + 1], end, pages_of(i)) for i, row in enumerate(rows)]), pages)
+        for end in range(LENGTH)
+    ]
+    return torch.stack(steps, dim=1)
+
+
+def chunked(decoder: Decoder, row: list[int], size: int) -> torch.Tensor:
+    pages = stale_pages(decoder, 6)
+    chunks = [
+        decoder.forward(batch([(row[: start + size], start, pages_of(0))], every=True), pages)
+        for start in range(0, LENGTH, size)
+    ]
+    return torch.cat(chunks)
+
+
+def compare(plain: torch.Tensor, other: torch.Tensor) -> dict[str, float]:
+    """Mean KL of the next-token distributions, and the share of positions whose most likely token changes."""
+    expected, got = plain.log_softmax(-1), other.log_softmax(-1)
+    return {
+        "kl": float((expected.exp() * (expected - got)).sum(-1).mean()),
+        "changed": float((plain.argmax(-1) != other.argmax(-1)).float().mean()),
+    }
+
+
+def test_how_far_answers_differ_by_company_and_chunk(decoder: Decoder, texts: list[list[int]]) -> None:
+    whole = torch.stack([chunked(decoder, text, LENGTH) for text in texts])
+    alone = torch.cat([one_by_one(decoder, [text]) for text in texts])
+    figures = {
+        "eight together, against alone": compare(alone, one_by_one(decoder, texts)),
+        "a token at a time, against the prompt at once": compare(whole, alone),
+        "chunks of 16, against the prompt at once": compare(
+            whole, torch.stack([chunked(decoder, text, 16) for text in texts])
+        ),
+    }
+    folder = os.environ.get("OCTAVO_REPORT")
+    if folder:
+        Path(folder, "auto-mode.json").write_text(json.dumps(figures, indent=2))
+    for name, figure in figures.items():
+        assert 0 <= figure["kl"] < 0.01, name
+        assert figure["changed"] < 0.08, name
+    # Rows of one layout do not differ at all.
+    assert figures["chunks of 16, against the prompt at once"] == {"kl": 0.0, "changed": 0.0}
+
+
+def test_pages_come_back_from_the_host_byte_for_byte() -> None:
+    shape = (3, 2, 8, 2, 16, 32)
+    device, host = (torch.randn(shape).to(torch.bfloat16) for _ in range(2))
+    pages = KvPages(device, host)
+    before = [pages.read(page, on_host=False) for page in range(8)]
+    out = [(0, 5), (3, 2), (7, 0)]
+    pages.move([PageMove(MoveKind.OUT, source, target) for source, target in out])
+    pages.move([PageMove(MoveKind.COPY, 1, source) for source, _ in out])
+    assert [pages.read(target, on_host=True) for _, target in out] == [before[source] for source, _ in out]
+    pages.move(
+        [PageMove(MoveKind.IN, host_page, target) for (_, host_page), target in zip(out, (4, 0, 6), strict=True)]
+    )
+    assert [pages.read(page, on_host=False) for page in (4, 0, 6)] == [before[source] for source, _ in out]
+
+
+@pytest.fixture
+def engine(starter_model: Path) -> Iterator[Engine]:
+    engine = Engine.open(starter_model, EngineConfig(kv_pages=64, host_pages=32))
+    yield engine
+    engine.close()
+
+
+def test_a_swapped_answer_is_exact(engine: Engine) -> None:
+    request = GenerationRequest(
+        prompt="The history of books began", sampling=SamplingParams(temperature=0, max_tokens=40, ignore_eos=True)
+    )
+    plain = engine.submit(request).result(60).token_ids
+    engine.drop_cache()
+    handle = engine.submit(request)
+    events = handle.events(30)
+    for _ in range(3):
+        for _ in range(5):
+            next(event for event in events if isinstance(event, Delta))
+        handle.swap_out()
+        next(event for event in events if isinstance(event, Preempted))
+    assert handle.result(60).token_ids == plain
+    stats = engine.stats()
+    assert stats.swaps > 0
+    assert stats.recomputes == 0
