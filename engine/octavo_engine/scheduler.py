@@ -142,6 +142,9 @@ class Scheduler:
         """Fill the token budget of the next step and take the pages for it."""
         step = _Step(self.max_batch_tokens, admitted=[child for child in self.forked if child in self.running])
         self.forked.clear()
+        # More than may run: some were resumed, or the limit was lowered.
+        for sequence in sorted(self._active(), key=self.policy.key)[self.max_running :]:
+            self._give_way(sequence, step)
         for sequence in self._in_order(decoding=True):
             # A victim of the one before it is no longer running.
             if step.budget and sequence in self.running and self._make_room(sequence, 1, step):
@@ -258,10 +261,10 @@ class Scheduler:
     def _who_gives_way_to(self, sequence: Sequence) -> Sequence | None:
         """Who stands still keeps its pages only as long as nobody needs them; else the last of lower rank goes."""
         paused = [each for each in self.running if each.paused]
-        outranked = [each for each in self.running if self.policy.outranks(sequence, each)]
-        if self._places <= 0:
-            paused = []
-        return max(paused or outranked, key=self.policy.key, default=None)
+        outranked = [each for each in self._active() if self.policy.outranks(sequence, each)]
+        # Only who runs has a place to give.
+        candidates = (paused if self._places > 0 else []) or outranked
+        return max(candidates, key=self.policy.key, default=None)
 
     def _enter_if_it_fits(self, sequence: Sequence, step: _Step) -> bool:
         """Admit a sequence with its known beginning, if pages for the rest are there beside the promised ones.

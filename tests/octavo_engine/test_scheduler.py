@@ -119,6 +119,25 @@ def test_a_chat_in_front_takes_the_place_of_one_behind_at_once() -> None:
     assert scheduler.problems() == []
 
 
+def test_no_more_run_than_may_when_one_is_resumed_or_the_limit_falls() -> None:
+    scheduler = make_scheduler(running=2)
+    sequences = [make_sequence(scheduler.pool, 4) for _ in range(3)]
+    for sequence in sequences:
+        scheduler.add(sequence)
+    compute(scheduler, scheduler.plan())
+    sequences[1].paused = True
+    compute(scheduler, scheduler.plan())
+    assert scheduler.running == sequences
+    sequences[1].paused = False
+    plan = scheduler.plan()
+    assert plan.preempted == (sequences[2],)
+    assert [row.sequence for row in plan.rows] == sequences[:2]
+    compute(scheduler, plan)
+    scheduler.max_running = 1
+    assert [row.sequence for row in scheduler.plan().rows] == sequences[:1]
+    assert sequences[1].waiting_for is not None
+
+
 def test_shortest_job_goes_first_until_waiting_has_made_up_for_length() -> None:
     scheduler = make_scheduler(policy="sjf", running=1)
     long = make_sequence(scheduler.pool, 60)

@@ -213,6 +213,7 @@ class SchedulingMachine(RuleBasedStateMachine):
             read = [self.memory[slot] for slot in row.sequence.table.slots(0, row.stop)]
             assert read == row.sequence.tokens[: row.stop], f"{row.sequence.id} reads another's pages"
         assert sum(row.length for row in plan.rows) <= self.scheduler.max_batch_tokens
+        assert len(plan.rows) <= self.scheduler.max_running
         for row in plan.rows:
             samples = row.samples
             self.scheduler.advance(row.sequence, row.stop)

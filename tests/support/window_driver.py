@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import QEventLoop, Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
@@ -50,3 +53,13 @@ def echo(request: GenerationRequest) -> str:
     assert request.messages is not None
     last = request.messages[-1]
     return f"You said **{last.content}**."  # type: ignore[union-attr]
+
+
+def spin_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Run an event loop until the condition holds; unlike qWait it leaves the interpreter to other threads."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        loop = QEventLoop()
+        QTimer.singleShot(10, loop.quit)
+        loop.exec()
