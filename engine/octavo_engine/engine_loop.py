@@ -64,7 +64,6 @@ class EngineLoop:
         self._context = context
         self._saving = saving
         self._energy = energy
-        self._step_seconds = 0.0
         self._inbox: deque[Live] = deque()
         self._live: dict[str, Live] = {}
         self._outbox: list[tuple[LocalHandle, Event]] = []
@@ -173,6 +172,8 @@ class EngineLoop:
             plan = self.scheduler.plan() if not self._paused else Plan((), (), (), (), ())
             self._announce(plan)
             self._stepping = bool(plan.rows or plan.moves)
+            if self._energy is not None and self._stepping:
+                self._energy.begin_step()
         self._flush()
         self._metrics.copies_on_write += sum(move.kind is MoveKind.COPY for move in plan.moves)
         if plan.rows or plan.moves:
@@ -186,6 +187,8 @@ class EngineLoop:
                 self._saving.save(is_busy=bool(plan.rows))
             self._watch(plan)
             idle = not self._live and not self._inbox
+            if self._energy is not None and idle:
+                self._energy.rest()
             if idle and not self._checked:
                 self._check()
             elif not plan.rows and not plan.preempted and not plan.out_of_memory and not idle:
@@ -298,8 +301,8 @@ class EngineLoop:
             self._distrust_cache = True
             error = EngineError(f"The engine failed while computing this answer ({fault!r}); ask again.")
             return [error] * len(plan.rows)
-        self._step_seconds = time.monotonic() - started
-        self.scheduler.pacer.observe(sum(row.length for row in plan.rows if row.length > 1), self._step_seconds)
+        seconds = time.monotonic() - started
+        self.scheduler.pacer.observe(sum(row.length for row in plan.rows if row.length > 1), seconds)
         return drawn
 
     def _apply(self, rows: tuple[Row, ...], drawn: list[Drawn]) -> None:
@@ -325,7 +328,7 @@ class EngineLoop:
             self.scheduler.tree.clear()
         self._metrics.count_step(tokens)
         if self._energy is not None:
-            self._energy.count_step(tokens, self._step_seconds)
+            self._energy.count_step(tokens)
 
     def _advance(self, live: Live, token: int, now: float) -> None:
         """Add a drawn token to its sequence and say so."""

@@ -6,7 +6,6 @@ import math
 
 from octavo_engine.errors import InvalidRequest
 
-# 1 kWh = 1,000 W x 3,600 s.
 _JOULES_PER_KWH = 3.6e6
 _MILLION = 1e6
 
@@ -21,7 +20,8 @@ def cost_per_million_tokens(
     """Cost of a million tokens, in the currency of the price.
 
     From measured energy (`EngineStats.joules_per_token`), or from the power that the machine is known to take while it
-    works, divided by its speed: watts / (tokens/s) = joules a token.
+    works, divided by its speed: watts / (tokens/s) = joules a token. A kilowatt-hour is 1,000 W x 3,600 s = 3.6e6 J, so
+    cost = joules_per_token x 1e6 / 3.6e6 x price_per_kwh.
 
     Args:
         price_per_kwh: price of a kilowatt-hour.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,11 +37,16 @@ class Unavailable:
 
 
 def find_meter(kind: str) -> EnergyMeter | Unavailable:
-    """The meter of a device of this kind: NVML for "cuda", RAPL for "cpu"."""
+    """The meter of a device of this kind, as in `DeviceInfo.kind`: NVML for "cuda", RAPL for "cpu". Never raises."""
     from octavo_engine.energy.nvml import NvmlMeter
     from octavo_engine.energy.rapl import RaplMeter
 
+    meters: dict[str, Callable[[], EnergyMeter]] = {"cuda": NvmlMeter, "cpu": RaplMeter}
+    if kind not in meters:
+        return Unavailable(
+            f"Octavo cannot read the energy of a device of kind {kind!r}, of {' and '.join(meters)} only."
+        )
     try:
-        return NvmlMeter() if kind == "cuda" else RaplMeter()
+        return meters[kind]()
     except EnergyUnavailable as fault:
         return Unavailable(str(fault))

@@ -1,7 +1,11 @@
-"""Energy of the processor from the counters that Linux shows under /sys/class/powercap (Intel and AMD, "RAPL")."""
+"""Energy of the processor from the counters that Linux shows under /sys/class/powercap (Intel and AMD, "RAPL").
+
+Files and units: the Linux kernel's documentation, power/powercap/powercap.
+"""
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,20 +39,26 @@ class RaplMeter:
         """
         self._read = read
         self._total = 0
-        self._domains = [self._open(path) for path in self._packages(root)]
-        if not self._domains:
-            raise EnergyUnavailable("This machine has no energy counters (RAPL), or its system does not show them.")
+        self._packages: list[Path] = []
+        self._packages = self._find(root)
+        if not self._packages:
+            raise EnergyUnavailable(_absent(root))
+        self._domains = [self._open(path) for path in self._packages]
 
     def joules(self) -> float:
-        """Energy of all packages since the meter was made."""
+        """Energy of all packages since the meter was made.
+
+        Raises:
+            EnergyUnavailable: a counter is gone, may not be read any more, or holds nonsense.
+        """
         for domain in self._domains:
-            now = self._number(domain.path / "energy_uj")
+            now = self._energy(domain.path, domain.wraps_at)
             # The counter may have begun again, once: it takes minutes to come round.
             self._total += now - domain.last if now >= domain.last else now + domain.wraps_at - domain.last
             domain.last = now
         return self._total / _MICROJOULES
 
-    def _packages(self, root: Path) -> list[Path]:
+    def _find(self, root: Path) -> list[Path]:
         """The folders of the packages, each once: some machines show them again through memory-mapped counters."""
         found: dict[str, Path] = {}
         for path in sorted(root.glob("intel-rapl*:*")):
@@ -62,11 +72,22 @@ class RaplMeter:
         return list(found.values())
 
     def _open(self, path: Path) -> _Domain:
-        return _Domain(path, self._number(path / "max_energy_range_uj"), self._number(path / "energy_uj"))
+        wraps_at = self._number(path / "max_energy_range_uj")
+        return _Domain(path, wraps_at, self._energy(path, wraps_at))
+
+    def _energy(self, path: Path, wraps_at: int) -> int:
+        """Microjoules that a package's counter holds."""
+        energy = self._number(path / "energy_uj")
+        if energy > wraps_at:
+            raise EnergyUnavailable(
+                f"The energy counter of {path} holds {energy}, more than its range of {wraps_at}; it cannot be trusted."
+            )
+        return energy
 
     def _number(self, path: Path) -> int:
         text = self._text(path)
-        if not text.isdigit():
+        # Without `isascii` a superscript two would be a digit that is no number.
+        if not (text.isascii() and text.isdigit()):
             raise EnergyUnavailable(f"The energy counter {path} holds {text[:20]!r} and not a number.")
         return int(text)
 
@@ -74,9 +95,23 @@ class RaplMeter:
         try:
             return self._read(path).strip()
         except PermissionError as fault:
+            # Linux 5.10 and newer: other programs' secrets can be guessed from the energy that they use.
+            files = " ".join(f"{package}/energy_uj" for package in self._packages) or path
             raise EnergyUnavailable(
-                f"The system lets only its administrator read the energy counters; `sudo chmod a+r {path}` allows it "
-                "until the next start."
+                f"The system lets only its administrator read the energy counters; `sudo chmod a+r {files}` allows it "
+                "to every program until the next start."
             ) from fault
         except (OSError, UnicodeDecodeError) as fault:
             raise EnergyUnavailable(f"The energy counter {path} cannot be read: {fault}.") from fault
+
+
+def _absent(root: Path) -> str:
+    if platform.system() != "Linux":
+        return (
+            "Octavo can read a processor's energy counters (RAPL) on Linux only; a meter at the socket tells the power."
+        )
+    return (
+        f"This machine shows no energy counters (RAPL) under {root}. On an Intel or AMD processor "
+        "`sudo modprobe intel_rapl_msr` may bring them; a virtual machine seldom has any, there a meter at the socket "
+        "of its host tells the power."
+    )
