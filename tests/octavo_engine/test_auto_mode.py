@@ -20,7 +20,7 @@ from octavo_engine.page_move import MoveKind, PageMove
 from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
 from ragged import batch, stale_pages
 
-LENGTH = 96
+LENGTH = 64
 COMPANY = 8
 
 
@@ -38,12 +38,12 @@ def texts(starter_model: Path) -> list[list[int]]:
 
 
 def pages_of(row: int) -> list[int]:
-    return list(range(row * 6, row * 6 + 6))
+    return list(range(row * 4, row * 4 + 4))
 
 
 def one_by_one(decoder: Decoder, rows: list[list[int]]) -> torch.Tensor:
     """Logits [rows, positions, vocabulary] when the rows decode together, a token at a time."""
-    pages = stale_pages(decoder, 6 * len(rows))
+    pages = stale_pages(decoder, 4 * len(rows))
     steps = [
         decoder.forward(batch([(row[: end + 1], end, pages_of(i)) for i, row in enumerate(rows)]), pages)
         for end in range(LENGTH)
@@ -52,7 +52,7 @@ def one_by_one(decoder: Decoder, rows: list[list[int]]) -> torch.Tensor:
 
 
 def chunked(decoder: Decoder, row: list[int], size: int) -> torch.Tensor:
-    pages = stale_pages(decoder, 6)
+    pages = stale_pages(decoder, 4)
     chunks = [
         decoder.forward(batch([(row[: start + size], start, pages_of(0))], every=True), pages)
         for start in range(0, LENGTH, size)
