@@ -103,8 +103,8 @@ def test_answers_although_nothing_can_be_written(tmp_path: Path, octavo_home: Pa
     assert "Paris" in json.loads(done.stdout)["text"]
 
 
-def test_bench_measures_and_judges() -> None:
-    done = _run(["bench", "--quick", "--only", "turns,swap", "--json"])
+def test_bench_measures_and_judges(tmp_path: Path) -> None:
+    done = _run(["bench", "--quick", "--only", "turns,swap", "--json", "--save", str(tmp_path / "kept")])
     assert done.returncode in (0, 1), done.stderr
     report = json.loads(done.stdout)
     assert list(report["parts"]) == ["turns", "swap"]
@@ -116,6 +116,10 @@ def test_bench_measures_and_judges() -> None:
     assert goals["swap over recompute at 200 tokens"]["met"]
     assert report["machine"]["model"].endswith(".gguf")
     assert "Measuring turns" in done.stderr
+    kept = {path.name for path in (tmp_path / "kept").iterdir()}
+    assert kept == {"paging.md", "paging.json", "paging-turns.svg", "paging-swap.svg"}
+    assert json.loads((tmp_path / "kept" / "paging.json").read_text()) == report
+    assert "![swap](paging-swap.svg)" in (tmp_path / "kept" / "paging.md").read_text()
 
 
 def test_bench_refuses_what_is_not_there(tmp_path: Path) -> None:

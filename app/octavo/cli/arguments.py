@@ -49,7 +49,7 @@ def _bench() -> argparse.ArgumentParser:
     parser.add_argument("--model", metavar="MODEL", help="the model; by default the starter model")
     parser.add_argument("--only", metavar="PART,...", type=_parts, default=(), help="only these parts of the suite")
     parser.add_argument("--quick", action="store_true", help="short lengths, to see that it works")
-    parser.add_argument("--plots", metavar="FOLDER", type=Path, help="draw the results into this folder, as SVG")
+    parser.add_argument("--save", metavar="FOLDER", type=Path, help="keep report and plots (Markdown, JSON, SVG) here")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 

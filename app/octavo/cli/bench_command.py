@@ -23,7 +23,7 @@ class BenchOptions:
     model: str | None
     only: tuple[str, ...]
     quick: bool
-    plots: Path | None
+    save: Path | None
     json: bool
 
 
@@ -32,6 +32,9 @@ def run_bench_command(options: BenchOptions) -> ExitCode:
     paths = Paths.find()
     paths.export()
     try:
+        if options.save is not None:
+            # What is missing for it is better known before the minutes than after them.
+            draw_plots({"suite": options.suite, "machine": {}, "parts": {}}, options.save)
         report = run_bench(
             options.suite,
             Shelf(paths).find(options.model),
@@ -39,18 +42,27 @@ def run_bench_command(options: BenchOptions) -> ExitCode:
             scale="quick" if options.quick else "full",
             tell=lambda line: print(f"{line} ...", file=sys.stderr, flush=True),
         )
-        if options.plots is not None:
-            draw_plots(report.as_dict(), options.plots)
+        if options.save is not None:
+            _save(report, options.save)
     except (EngineError, NoModel) as error:
         return complain(error, as_json=options.json)
     if options.json:
         print(json.dumps(report.as_dict(), ensure_ascii=False, indent=2), flush=True)
     else:
-        print("\n".join(_lines(report)), flush=True)
+        print("\n".join(_lines(report, with_plots=False)), flush=True)
     return ExitCode.OK if report.ok else ExitCode.FAILED
 
 
-def _lines(report: BenchReport) -> Iterator[str]:
+def _save(report: BenchReport, folder: Path) -> None:
+    """Write the report as Markdown and JSON, and its plots."""
+    draw_plots(report.as_dict(), folder)
+    page = "\n".join(_lines(report, with_plots=True)) + "\n"
+    folder.joinpath(f"{report.suite}.md").write_text(page, encoding="utf-8")
+    objects = json.dumps(report.as_dict(), ensure_ascii=False, indent=2) + "\n"
+    folder.joinpath(f"{report.suite}.json").write_text(objects, encoding="utf-8")
+
+
+def _lines(report: BenchReport, *, with_plots: bool) -> Iterator[str]:
     """The report for people: Markdown, so that it can be kept as it is."""
     yield f"# {report.suite.capitalize()}"
     yield ""
@@ -60,6 +72,8 @@ def _lines(report: BenchReport) -> Iterator[str]:
         yield "A quick look at short lengths: the goals are meant for full scale."
     for part in report.parts:
         yield from ("", f"## {part.name.capitalize()} ({part.seconds:.0f} s)", "", part.about)
+        if with_plots:
+            yield from ("", f"![{part.name}]({report.suite}-{part.name}.svg)")
         for table in part.tables:
             yield from ("", f"{table.title}:", "", *_table(table.columns, table.rows))
         yield ""

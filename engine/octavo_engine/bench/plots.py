@@ -25,7 +25,9 @@ def draw_plots(report: Mapping[str, Any], folder: str | os.PathLike[str]) -> tup
     try:
         import matplotlib as mpl
     except ImportError as fault:
-        raise InvalidRequest("Plots need matplotlib: `pip install matplotlib`, or leave --plots out.") from fault
+        raise InvalidRequest(
+            "Plots need matplotlib; install it (`pip install matplotlib`), or leave them out."
+        ) from fault
     mpl.use("svg")
     # The same report gives the same file.
     mpl.rcParams.update(
