@@ -69,7 +69,7 @@ def _canvas(title: str, height: float, columns: int = 1) -> tuple[Any, Sequence[
         each.spines[["top", "right", "left", "bottom"]].set_visible(False)
         each.tick_params(length=0)
         each.set_axisbelow(True)
-    figure.subplots_adjust(left=0.07, right=0.98, top=1 - 0.85 / height, bottom=0.6 / height, wspace=0.2)
+    figure.subplots_adjust(left=0.085, right=0.98, top=1 - 0.85 / height, bottom=0.6 / height, wspace=0.2)
     return figure, axes
 
 
@@ -94,10 +94,14 @@ def _groups(axes: Any, groups: Sequence[str], series: Mapping[str, Sequence[floa
         places = [group + (index - (len(series) - 1) / 2) * width for group in range(len(groups))]
         axes.bar(places, values, width * 0.9, color=_SERIES[index], label=name)
         for place, value in zip(places, values, strict=True):
-            axes.text(place, value, f"{value:.3g}", ha="center", va="bottom", fontsize=8)
+            axes.text(place, value, _number(value), ha="center", va="bottom", fontsize=8)
     axes.set_xticks(range(len(groups)), groups)
     axes.set_yticks([])
     axes.set_title(unit, loc="left", fontsize=9, color=_MUTED)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _lines(axes: Any, groups: Sequence[str], series: Mapping[str, Sequence[float]]) -> None:
@@ -105,10 +109,12 @@ def _lines(axes: Any, groups: Sequence[str], series: Mapping[str, Sequence[float
     for index, (name, values) in enumerate(series.items()):
         axes.plot(range(len(groups)), values, "o-", color=_SERIES[index], linewidth=1.5, markersize=5, label=name)
         for place, value in enumerate(values):
-            axes.annotate(f"{value:,.3g}", (place, value), (0, 6), textcoords="offset points", ha="center", fontsize=8)
+            # The second line often runs along the first: its values stand below.
+            shift = (0, 6) if index != 1 else (0, -13)
+            axes.annotate(_number(value), (place, value), shift, textcoords="offset points", ha="center", fontsize=8)
     axes.set_yscale("log")
     axes.minorticks_off()
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     axes.grid(axis="y", color=_FAINT, linewidth=0.8)
     axes.set_xticks(range(len(groups)), groups)
     axes.set_xlim(-0.4, len(groups) - 0.6)
