@@ -69,6 +69,7 @@ class EngineLoop:
         self._outbox: list[tuple[LocalHandle, Event]] = []
         self._changed = threading.Condition(threading.RLock())
         self._wishes = False
+        self._roused = False
         self._paused = False
         self._stepping = False
         self._distrust_cache = False
@@ -91,30 +92,35 @@ class EngineLoop:
                 live.handle.push(Failed(closed_error()))
                 return
             self._inbox.append(live)
-            self._changed.notify_all()
+            self._rouse()
 
     def wake(self) -> None:
         """Look at the handles' wishes before the next step; any thread."""
         with self._changed:
             self._wishes = True
-            self._changed.notify_all()
+            self._rouse()
 
     def resize(self, device: int, host: int) -> None:
         """Have pools of so many pages from the next step on; any thread."""
         with self._changed:
             self._wanted_sizes = (device, host)
-            self._changed.notify_all()
+            self._rouse()
 
     def nudge(self) -> None:
         """Look again whether there is work; any thread."""
         with self._changed:
-            self._changed.notify_all()
+            self._rouse()
+
+    def _rouse(self) -> None:
+        """See that the loop looks for work, now or, where it is in a step, right after it."""
+        self._roused = True
+        self._changed.notify_all()
 
     def set_paused(self, paused: bool) -> None:
         """Stop stepping, or step again; any thread. Returns when no step is running."""
         with self._changed:
             self._paused = paused
-            self._changed.notify_all()
+            self._rouse()
             if paused and threading.current_thread() is not self._thread:
                 self._changed.wait_for(lambda: not self._stepping)
 
@@ -127,7 +133,7 @@ class EngineLoop:
         """End every sequence with `EngineClosed` and the thread with it; any thread, idempotent."""
         with self._changed:
             self._closed = True
-            self._changed.notify_all()
+            self._rouse()
         if self._thread.ident is not None and threading.current_thread() is not self._thread:
             self._thread.join()
 
@@ -165,6 +171,7 @@ class EngineLoop:
             self._changed.wait_for(self._has_work)
             if self._closed:
                 return False
+            self._roused = False
         self._resize()
         with self._changed:
             self._take_inbox()
@@ -192,7 +199,7 @@ class EngineLoop:
             if idle and not self._checked:
                 self._check()
             elif not plan.rows and not plan.preempted and not plan.out_of_memory and not idle:
-                self._changed.wait(_STALL_SECONDS)
+                self._changed.wait_for(lambda: self._roused, _STALL_SECONDS)
             self._checked = idle
         self._flush()
         return True

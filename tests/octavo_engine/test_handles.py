@@ -8,6 +8,7 @@ import pytest
 from octavo_engine import (
     Delta,
     EngineError,
+    Event,
     Failed,
     FakeEngine,
     Finished,
@@ -85,6 +86,24 @@ def test_a_paused_answer_gives_its_pages_and_its_place_to_those_who_wait() -> No
     paused.resume()
     assert paused.result(5).text == "x" * 60
     assert engine.stats().preemptions == 1
+    engine.close()
+
+
+def test_a_wish_that_comes_during_a_step_is_granted_right_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("octavo_engine.engine_loop._STALL_SECONDS", 3600)
+    engine = FakeEngine(script="word " * 40, tokens_per_second=2000, host_pages=64)
+
+    def note(event: Event) -> None:
+        # Told in the step that moves the pages, after it has looked at the wishes; no row is in it.
+        if isinstance(event, Preempted):
+            handle.resume()
+
+    handle = engine.submit(ask("p" * 40), note)
+    next(event for event in handle.events(5) if isinstance(event, Delta))
+    handle.pause()
+    handle.swap_out()
+    assert handle.result(5).text == "word " * 40
+    assert engine.stats().swaps > 0
     engine.close()
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo_engine import Engine, EngineConfig, GenerationRequest, SamplingParams
+from octavo_engine import Delta, Engine, EngineConfig, Event, GenerationRequest, Handle, Progress, SamplingParams
 
 PROMPTS = [
     "What is the capital of France?",
@@ -72,6 +72,29 @@ def test_prompts_read_in_chunks_answer_alike(engine: Engine) -> None:
         engine.configure(max_batch_tokens=2048)
 
 
+def test_a_chunk_may_end_at_each_boundary_of_the_first_two_pages(engine: Engine) -> None:
+    request = ask(PROMPTS[3], max_tokens=3)
+    engine.drop_cache()
+    whole = answers(engine, request)[0]
+
+    def read_the_rest(event: Event) -> None:
+        if isinstance(event, Progress):
+            read.append(event.computed)
+            engine.configure(max_batch_tokens=2048)
+
+    try:
+        for boundary in range(1, 33):
+            read: list[int] = []
+            engine.drop_cache()
+            engine.configure(max_batch_tokens=boundary)
+            completion = engine.submit(request, read_the_rest).result(60)
+            assert completion.usage.prompt_tokens > 32
+            assert (read[0], read[-1]) == (boundary, completion.usage.prompt_tokens)
+            assert completion.token_ids == whole, f"with a chunk that ended at {boundary}"
+    finally:
+        engine.configure(max_batch_tokens=2048)
+
+
 @pytest.mark.parametrize("host_pages", [0, 64])
 def test_preempted_answers_go_on_alike(engine: Engine, starter_model: Path, host_pages: int) -> None:
     prompts = PROMPTS[:4]
@@ -104,6 +127,24 @@ def test_forks_at_every_position_of_a_page_answer_like_their_parent(engine: Engi
         completion = fork.result(60)
         assert completion.token_ids[: at + 4] == whole[: at + 4]
         assert completion.token_ids == whole[: len(completion.token_ids)]
+
+
+def test_forks_of_a_running_answer_say_what_it_says(engine: Engine) -> None:
+    forks: dict[int, Handle] = {}
+
+    def fork(event: Event) -> None:
+        if isinstance(event, Delta) and len(forks) < 17:
+            assert parent.state == "running"
+            at = len(forks) + 1
+            forks[at] = parent.fork(at=at, sampling=SamplingParams(temperature=0, max_tokens=4, ignore_eos=True))[0]
+
+    engine.pause()
+    parent = engine.submit(ask(PROMPTS[1], max_tokens=24, ignore_eos=True), fork)
+    engine.resume()
+    whole = parent.result(60).token_ids
+    assert list(forks) == list(range(1, 18))
+    for at, child in forks.items():
+        assert child.result(60).token_ids == whole[: at + 4], f"forked at {at}"
 
 
 def test_several_answers_equal_single_ones_with_their_streams(engine: Engine) -> None:

@@ -12,12 +12,14 @@ from transformers import LlamaConfig, LlamaForCausalLM
 VOCABULARY = 96
 
 
-def tiny_llama(*, heads: int = 4, kv_heads: int = 2, layers: int = 2, tied: bool = True) -> LlamaForCausalLM:
-    """A random model."""
+def tiny_llama(
+    *, heads: int = 4, kv_heads: int = 2, layers: int = 2, tied: bool = True, hidden: int = 64
+) -> LlamaForCausalLM:
+    """A random model; a head has `hidden / heads` dimensions."""
     torch.manual_seed(heads * 100 + kv_heads * 10 + layers)
     config = LlamaConfig(
         vocab_size=VOCABULARY,
-        hidden_size=64,
+        hidden_size=hidden,
         intermediate_size=96,
         num_hidden_layers=layers,
         num_attention_heads=heads,
