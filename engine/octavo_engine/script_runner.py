@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 from octavo_engine.errors import EngineError
 from octavo_engine.page_move import PageMove
 from octavo_engine.runner import Drawn
 from octavo_engine.scheduler import Row
+from octavo_engine.sequence import Sequence as Generation
 from octavo_engine.tokenization.byte_tokenizer import ByteTokenizer
 
 _NAP_SECONDS = 0.002
@@ -38,7 +40,8 @@ class ScriptRunner:
         self._seconds = 1 / tokens_per_second
         self._ttft = ttft
         self._fail_at = fail_at
-        self._begun: dict[str, tuple[float, bytes]] = {}
+        # A sequence that nobody holds any more has ended.
+        self._begun: WeakKeyDictionary[Generation, tuple[float, bytes]] = WeakKeyDictionary()
         self._closed = threading.Event()
 
     def run(self, rows: Sequence[Row], moves: Sequence[PageMove]) -> list[Drawn]:
@@ -51,9 +54,9 @@ class ScriptRunner:
 
     def _draw(self, row: Row, now: float) -> Drawn:
         sequence = row.sequence
-        if sequence.id not in self._begun:
-            self._begun[sequence.id] = now, self._script(sequence.id).encode("utf-8", errors="replace")
-        begun, text = self._begun[sequence.id]
+        if sequence not in self._begun:
+            self._begun[sequence] = now, self._script(sequence.id).encode("utf-8", errors="replace")
+        begun, text = self._begun[sequence]
         if not row.samples or (sequence.output_length == 0 and now < begun + self._ttft):
             return None
         position = sequence.output_length

@@ -32,7 +32,7 @@ class FetchedPages:
         return self.first + len(self.pages)
 
 
-@dataclass(eq=False, slots=True, repr=False)
+@dataclass(eq=False, slots=True, weakref_slot=True, repr=False)
 class Sequence:
     """One generation from admission to its end.
 

@@ -1,5 +1,6 @@
 """What every engine promises its callers, shown on the scripted one: true threads, events and page books."""
 
+import gc
 import threading
 from collections.abc import Iterator
 
@@ -49,6 +50,14 @@ def test_many_submissions_share_steps(engine: FakeEngine) -> None:
     assert texts == [f"You said number {index}." for index in range(8)]
     longest = max(len(text) for text in texts)
     assert engine.stats().steps < 2 * longest
+
+
+def test_scripts_are_forgotten_with_their_answers(engine: FakeEngine) -> None:
+    for index in range(30):
+        engine.submit(ask(f"number {index}")).result(10)
+    gc.collect()
+    # The engine's thread may still know the last step.
+    assert len(engine._runner._begun) <= 1  # type: ignore[attr-defined]
 
 
 def test_events_come_in_order_and_add_up(engine: FakeEngine) -> None:

@@ -1,6 +1,7 @@
 """Long random work: 200 chats over a pool for 20. Nothing is lost, and memory does not grow.
 
-The long run asks 20,000 questions in 200 chats, more than anybody does in an hour; tokens come as fast as the
+Each chat is a tree: a question goes on from any of its last answers. The long run asks 20,000 questions, an hour in
+which each chat asks 100, 333 a minute in all; the short one stands for three such minutes. Tokens come as fast as the
 books allow.
 """
 
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -34,6 +36,7 @@ POOL = 20 * LONGEST // 16
 HOST = 2 * POOL
 IN_FLIGHT = 48
 GROWTH = 16 << 20
+SYSTEM = "You are a helpful assistant. Be brief, be right.\n"
 
 
 def script(request: GenerationRequest) -> str:
@@ -44,12 +47,27 @@ def script(request: GenerationRequest) -> str:
 
 
 class Chat:
-    """A chat's history, and the answer that it waits for."""
+    """The ends of a chat's branches, the newest last."""
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.history = f"Chat {number}. Be brief.\n"
-        self.waits = False
+        self.branches = [f"{SYSTEM}Chat {number}.\n"]
+
+    def grow(self, history: str) -> None:
+        """Add a branch; one that has become too long begins anew, and old ones are deleted."""
+        if len(history) > LONGEST - 160:
+            history = f"{SYSTEM}Chat {self.number}, begun anew.\n"
+        self.branches = [*self.branches, history][-4:]
+
+
+@dataclass
+class Asked:
+    """A submission: where in which chat, and what must come."""
+
+    chat: Chat
+    prompt: str
+    text: str
+    handle: Handle
 
 
 class Soak:
@@ -59,8 +77,11 @@ class Soak:
         self.engine = engine
         self.draw = random.Random(seed)
         self.chats = [Chat(number) for number in range(CHATS)]
-        self.open: list[tuple[Chat | None, Handle, str, Counter[str]]] = []
+        self.open: list[Asked] = []
         self.asked = 0
+        self.forks = 0
+        self.answers = 0
+        self.told = 0
         self.ends: Counter[str] = Counter()
 
     def run(self, questions: int) -> None:
@@ -74,29 +95,27 @@ class Soak:
                 self.settle(self.open.pop(self.draw.randrange(len(self.open))))
 
     def ask(self) -> None:
-        chat = self.draw.choice([chat for chat in self.chats if not chat.waits])
-        if len(chat.history) > LONGEST - 160:
-            chat.history = f"Chat {chat.number}, begun anew after {self.asked} questions.\n"
+        chat = self.draw.choice(self.chats)
+        prompt = f"{self.draw.choice(chat.branches)}Q{self.draw.randint(0, 99)}: "
         request = GenerationRequest(
-            prompt=f"{chat.history}Q{self.draw.randint(0, 99)}: ",
+            prompt=prompt,
             owner=f"chat{chat.number}/{self.asked}",
             priority=self.draw.choice(list(Priority)),
             sampling=SamplingParams(n=self.draw.choice([1, 1, 1, 2, 3])),
         )
-        ends: Counter[str] = Counter()
-
-        def note(event: Event) -> None:
-            if isinstance(event, Finished | Failed):
-                ends["failed" if isinstance(event, Failed) else f"{event.index}"] += 1
-
-        chat.waits = True
         self.asked += 1
-        self.open.append((chat, self.engine.submit(request, note), script(request), ends))
+        self.answers += request.sampling.n
+        self.open.append(Asked(chat, prompt, script(request), self.engine.submit(request, self.note)))
+
+    def note(self, event: Event) -> None:
+        """Count the ends that callers are told of; on the engine's threads."""
+        self.told += isinstance(event, Finished | Failed)
 
     def intervene(self) -> None:  # noqa: C901 - a table of what users do
         if not self.open:
             return
-        _, handle, text, _ = self.draw.choice(self.open)
+        asked = self.draw.choice(self.open)
+        handle = asked.handle
         match self.draw.randrange(12):
             case 0:
                 handle.cancel()
@@ -107,7 +126,7 @@ class Soak:
             case 4:
                 handle.set_priority(self.draw.choice(list(Priority)))
             case 5 | 6:
-                self.fork(handle, text)
+                self.fork(asked)
             case 7:
                 if "swap" in self.engine.capabilities:
                     handle.swap_out()
@@ -122,14 +141,14 @@ class Soak:
                 if not self.draw.randrange(10):
                     self.engine.drop_cache()
 
-    def fork(self, handle: Handle, text: str) -> None:
+    def fork(self, asked: Asked) -> None:
         try:
-            children = handle.fork(self.draw.randint(1, 3))
+            children = asked.handle.fork(self.draw.randint(1, 3))
         except InvalidRequest:
             # It has not begun.
             return
-        for child in children:
-            self.open.append((None, child, text, Counter({"0": 1})))
+        self.forks += len(children)
+        self.open.extend(Asked(asked.chat, asked.prompt, asked.text, child) for child in children)
 
     def configure(self) -> None:
         change: dict[str, object] = self.draw.choice(
@@ -146,22 +165,22 @@ class Soak:
         )
         self.engine.configure(**change)
 
-    def settle(self, entry: tuple[Chat | None, Handle, str, Counter[str]]) -> None:
-        """Wait for an end, compare the answer, and let the chat go on."""
-        chat, handle, text, ends = entry
-        handle.resume()
-        completion = handle.result(60)
+    def settle(self, asked: Asked) -> None:
+        """Wait for the end, compare what came, and let the chat grow by it."""
+        asked.handle.resume()
+        events = list(asked.handle.events(60))
+        completion = asked.handle.result(0)
+        ends = [event for event in events if isinstance(event, Finished | Failed)]
+        assert sorted(end.index for end in ends if isinstance(end, Finished)) == list(range(len(ends)))
+        assert len(ends) == 1 + len(completion.siblings)
+        assert isinstance(events[-1], Finished)
         for answer in (completion, *completion.siblings):
             self.ends[answer.reason] += 1
             if answer.reason == "stop":
-                assert answer.text == text
+                assert answer.text == asked.text
             else:
-                assert text.startswith(answer.text)
-        assert set(ends.values()) == {1}, f"ended {ends}"
-        assert len(ends) == 1 + len(completion.siblings)
-        if chat is not None:
-            chat.waits = False
-            chat.history += f"Q: {completion.text}\n"
+                assert asked.text.startswith(answer.text)
+        asked.chat.grow(f"{asked.prompt}{completion.text}\n")
 
     def finish(self) -> None:
         while self.open:
@@ -190,7 +209,11 @@ def soak(questions: int) -> Counter[str]:
     assert engine.check_integrity().ok
     engine.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("octavo-")]
+    assert work.told == work.answers
+    assert sum(work.ends.values()) == work.answers + work.forks
     assert work.ends["stop"] > questions / 2
+    assert work.ends["cancelled"] > 0
+    assert work.forks > questions / 10
     return work.ends
 
 
