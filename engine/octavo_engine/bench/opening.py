@@ -36,7 +36,7 @@ def machine(model: Path) -> dict[str, str]:
     device = devices()[-1]
     return {
         "device": f"{device.name} ({device.details})",
-        "system": platform.platform(terse=True),
+        "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "torch": version("torch"),
         "octavo": version("octavo"),

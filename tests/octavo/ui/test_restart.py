@@ -62,6 +62,5 @@ def test_a_deleted_chat_takes_its_pages_along(
     pages = home / "pages"
     spin_until(lambda: bool(list(pages.glob("*.page"))))
     application._chats.delete(chat)
-    spin_until(lambda: not list(pages.glob("*.page")))
-    assert not list(pages.glob("*.owner"))
+    spin_until(lambda: not [*pages.glob("*.page"), *pages.glob("*.owner")])
     application.close()
