@@ -23,25 +23,13 @@ from octavo_engine import (
     SamplingParams,
     Started,
 )
-
-FAST = 20_000
+from scripted import FAST, ask, echo_engine, in_use
 
 
 @pytest.fixture
 def engine() -> Iterator[FakeEngine]:
-    engine = FakeEngine(script=lambda request: f"You said {request.prompt}.", tokens_per_second=FAST)
-    yield engine
-    engine.close()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("octavo-")]
-
-
-def ask(prompt: str, **sampling: object) -> GenerationRequest:
-    return GenerationRequest(prompt=prompt, owner="test", sampling=SamplingParams(**sampling))  # type: ignore[arg-type]
-
-
-def in_use(engine: FakeEngine) -> int:
-    pages = engine.stats().pages
-    return pages["private"] + pages["shared"]
+    with echo_engine() as engine:
+        yield engine
 
 
 def test_many_submissions_share_steps(engine: FakeEngine) -> None:
