@@ -62,7 +62,7 @@ def test_percentiles_are_values_that_occurred() -> None:
 
 def test_continuous_jobs_wait_for_nobody(engine: FakeEngine) -> None:
     played = play(engine, jobs(200, 20, 20, arrivals=(0.0, 0.0, 0.2)))
-    assert played.seconds == pytest.approx(200 / RATE, rel=0.4)
+    assert played.seconds == pytest.approx(200 / RATE, rel=0.8)
     assert played.tokens_per_second == pytest.approx(240 / played.seconds)
     assert [outcome.latency < 0.2 for outcome in played.outcomes] == [False, True, True]
 
@@ -73,7 +73,7 @@ def test_static_jobs_wait_for_the_slowest_before_them(engine: FakeEngine) -> Non
     loose = play_static(engine, work, batch=2, is_padded=False)
     # Two batches: the long one with a short one, then the last. Padded, both of the first end together.
     long, short, last = padded.latencies
-    assert long == short == pytest.approx(160 / RATE, rel=0.4)
+    assert long == short == pytest.approx(160 / RATE, rel=0.8)
     assert last > long
     long, short, last = loose.latencies
     assert short < 0.5 * long < last
