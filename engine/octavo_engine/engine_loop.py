@@ -31,6 +31,7 @@ from octavo_engine.live import Live, started, timings
 from octavo_engine.metrics import Metrics
 from octavo_engine.page_move import MoveKind
 from octavo_engine.page_saving import PageSaving
+from octavo_engine.pool_size import free_memory
 from octavo_engine.runner import Drawn, Runner
 from octavo_engine.scheduler import Plan, Row, Scheduler
 from octavo_engine.sequence import Sequence, SequenceState
@@ -246,7 +247,7 @@ class EngineLoop:
                 live.handle.swap_wanted = False
                 if live.sequence in self.scheduler.running:
                     self.scheduler.swap_out(live.sequence)
-                    self._send(live, Preempted("swap"))
+                    self._send(live, self._preempted())
 
     def _resize(self) -> None:
         """Bring the pools to the wanted sizes; where the memory cannot be had they stay as they are."""
@@ -254,9 +255,11 @@ class EngineLoop:
             if self._wanted_sizes is None:
                 return
             (device, host), self._wanted_sizes = self._wanted_sizes, None
-            for sequence in self.scheduler.make_fit(device, host):
+            # Cached pages that cannot be in memory twice while they move are not worth it.
+            room = free_memory() // max(1, self._runner.page_bytes)
+            for sequence in self.scheduler.make_fit(device, host, room=room):
                 self._metrics.preemptions += 1
-                self._send(self._live[sequence.id], Preempted("swap" if self.scheduler.swaps else "recompute"))
+                self._send(self._live[sequence.id], self._preempted())
             moves = Plan((), self.scheduler.pool.take_moves(), (), (), ())
             places = self.scheduler.places()
         if moves.moves:
@@ -269,13 +272,17 @@ class EngineLoop:
         with self._changed:
             self.scheduler.resize(device, host, *places)
 
+    def _preempted(self) -> Preempted:
+        """What becomes of the pages of who gives way now."""
+        return Preempted("swap" if self.scheduler.swaps else "recompute")
+
     def _announce(self, plan: Plan) -> None:
         """Tell who entered, gave way, waits, or has to end for want of pages."""
         for sequence in plan.out_of_memory:
             self._finish(self._live[sequence.id], "memory")
         for sequence in plan.preempted:
             self._metrics.preemptions += 1
-            self._send(self._live[sequence.id], Preempted("swap" if self.scheduler.swaps else "recompute"))
+            self._send(self._live[sequence.id], self._preempted())
         for sequence in plan.admitted:
             live = self._live[sequence.id]
             if sequence.admitted is not None:

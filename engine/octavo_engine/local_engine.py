@@ -210,13 +210,21 @@ class LocalEngine:
             config = configured(self._config, changes)
             device, host = config.kv_pages or self._scheduler.pool.total, config.host_pages or 0
             if {"kv_pages", "host_pages"} & changes.keys():
-                check_fits(device + host, page_bytes=self._runner.page_bytes, free=free_memory())
+                self._check_sizes(device, host)
                 self._loop.resize(device, host)
             self._config = config
             self._steer(config)
 
         self._loop.snapshot(change)
         self._loop.wake()
+
+    def _check_sizes(self, device: int, host: int) -> None:
+        """Refuse pools for which there is no memory: for what larger ones may take, or for moving what is held."""
+        pools = [pool for pool in (self._scheduler.pool, self._scheduler.tree.host) if pool is not None]
+        grows = device + host > sum(pool.total for pool in pools)
+        more = device + host - sum(pool.touched for pool in pools) if grows else 0
+        moved = sum(min(pool.used, size) for pool, size in zip(pools, (device, host), strict=False))
+        check_fits(max(1, more, moved), page_bytes=self._runner.page_bytes, free=free_memory())
 
     def _steer(self, config: EngineConfig) -> None:
         """Let the scheduler follow the settings."""

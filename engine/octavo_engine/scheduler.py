@@ -325,8 +325,10 @@ class Scheduler:
         sequence.computed = fetched.stop * size
         table.adopt(self.tree.insert(sequence.tokens[: sequence.computed], table.pages, sequence.owner))
 
-    def make_fit(self, device: int, host: int) -> list[Sequence]:
+    def make_fit(self, device: int, host: int, *, room: int) -> list[Sequence]:
         """Give up what pools of so many pages cannot hold: sequences give way, then cached pages go.
+
+        Cached pages also go as far as more than `room` pages would have to be moved.
 
         Returns:
             Those who had to give way. The moves that this takes are outstanding.
@@ -337,7 +339,7 @@ class Scheduler:
             victim = max(self.running, key=lambda each: (each.paused, *self.policy.key(each)))
             self._preempt(victim)
             gone.append(victim)
-        while self.pool.used + self.pool.cached > device:
+        while self.pool.cached and self.pool.used + self.pool.cached > min(device, room):
             self.tree.evict()
         self.tree.shrink_host(host)
         return gone

@@ -94,6 +94,19 @@ def test_a_wish_that_comes_during_a_step_is_granted_right_after_it(monkeypatch: 
     engine.close()
 
 
+def test_what_becomes_of_the_pages_is_told_as_it_is() -> None:
+    engine = FakeEngine(script="word " * 40, tokens_per_second=2000, host_pages=64)
+    engine.configure(preemption="recompute")
+    handle = engine.submit(ask("p" * 40))
+    events = handle.events(5)
+    next(event for event in events if isinstance(event, Delta))
+    handle.swap_out()
+    assert next(event for event in events if isinstance(event, Preempted)).how == "recompute"
+    assert handle.result(5).text == "word " * 40
+    assert engine.stats().swaps == 0
+    engine.close()
+
+
 def test_swapping_out_needs_a_host_pool(engine: FakeEngine) -> None:
     handle = engine.submit(ask("x"))
     with pytest.raises(InvalidRequest, match="host_pages"):

@@ -85,3 +85,22 @@ def test_what_does_not_fit_into_memory_is_refused_with_the_numbers(starter_model
     assert engine.config.kv_pages == 16
     assert len(engine.page_map()) == 16
     engine.close()
+
+
+def test_a_pool_can_shrink_where_memory_is_short(starter_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine.open(starter_model, EngineConfig(kv_pages=100))
+    engine.submit(ask("The history of paper. " * 200, 2)).result(60)
+    cached = engine.stats().pages["cached"]
+    assert cached > 40
+    # Memory for ten pages: the cache cannot be in it twice, so most of it goes.
+    free = 10 * 2 * 30 * 3 * 16 * 64 * 2
+    monkeypatch.setattr("octavo_engine.local_engine.free_memory", lambda: free)
+    monkeypatch.setattr("octavo_engine.engine_loop.free_memory", lambda: free)
+    with pytest.raises(OutOfMemory):
+        engine.configure(kv_pages=200)
+    engine.configure(kv_pages=90)
+    engine.submit(ask("And now?", 2)).result(60)
+    assert len(engine.page_map()) == 90
+    assert engine.stats().pages["cached"] <= 12
+    assert engine.check_integrity().ok
+    engine.close()

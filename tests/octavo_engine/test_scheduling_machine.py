@@ -161,9 +161,9 @@ class SchedulingMachine(RuleBasedStateMachine):
         self.scheduler.max_running = running
         self.scheduler.policy = policy_named(policy)
 
-    @rule(pages=st.integers(2, 16), host_pages=st.sampled_from([0, 2, 12]))
-    def resize(self, pages: int, host_pages: int) -> None:
-        self.scheduler.make_fit(pages, host_pages)
+    @rule(pages=st.integers(2, 16), host_pages=st.sampled_from([0, 2, 12]), room=st.sampled_from([0, 3, 100]))
+    def resize(self, pages: int, host_pages: int, room: int) -> None:
+        self.scheduler.make_fit(pages, host_pages, room=room)
         self.move(self.pool.take_moves())
         places, host_places = self.scheduler.places()
         self.memory = moved(self.memory, pages, places)

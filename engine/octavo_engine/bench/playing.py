@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from octavo_engine.api import Engine, Handle
 from octavo_engine.bench.trace import Job
+from octavo_engine.events import Event, Failed, Finished
 
 Watch = Callable[[], None]
 _WATCH_SECONDS = 0.05
@@ -60,13 +62,20 @@ def play(engine: Engine, jobs: Sequence[Job], watch: Watch = lambda: None) -> Pl
     begun = time.monotonic()
     waiting = sorted(jobs, key=lambda job: job.arrival)
     handles: list[tuple[Job, Handle]] = []
+    has_ended = threading.Event()
+
+    def note(event: Event) -> None:
+        if isinstance(event, Finished | Failed):
+            has_ended.set()
+
     while waiting or not all(handle.done() for _, handle in handles):
         now = time.monotonic() - begun
         while waiting and waiting[0].arrival <= now:
             job = waiting.pop(0)
-            handles.append((job, engine.submit(job.request())))
+            handles.append((job, engine.submit(job.request(), note)))
         watch()
-        time.sleep(min([_WATCH_SECONDS, *(max(0.001, job.arrival - now) for job in waiting[:1])]))
+        has_ended.wait(min([_WATCH_SECONDS, *(max(0.001, job.arrival - now) for job in waiting[:1])]))
+        has_ended.clear()
     ended = time.monotonic()
     outcomes = []
     for job, handle in handles:

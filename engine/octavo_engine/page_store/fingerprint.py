@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from octavo_engine.page_store.private_file import replace_file
@@ -24,8 +25,8 @@ class ModelDigests:
         entry = self._read().get(str(model.resolve()))
         return entry["digest"] if entry is not None and entry["identity"] == _identity(model) else None
 
-    def compute(self, model: Path) -> str:
-        """Read a file through, remember its digest and return it.
+    def compute(self, model: Path, is_unwanted: Callable[[], bool]) -> str | None:
+        """Read a file through, remember its digest and return it; None when it became unwanted meanwhile.
 
         Raises:
             OSError: the file cannot be read.
@@ -35,6 +36,8 @@ class ModelDigests:
         with model.open("rb", buffering=0) as file:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
+                if is_unwanted():
+                    return None
         entries = self._read()
         entries.pop(str(model.resolve()), None)
         entries[str(model.resolve())] = {"identity": identity, "digest": digest.hexdigest()}

@@ -55,7 +55,9 @@ def open_page_store(
 
     def compute() -> None:
         try:
-            identify(digests.compute(model))
+            digest = digests.compute(model, lambda: store.is_closing)
+            if digest is not None:
+                identify(digest)
         except OSError as fault:
             # Without it nothing is kept and nothing found.
             _log.warning("the digest of %s cannot be kept: %s", model.name, fault)

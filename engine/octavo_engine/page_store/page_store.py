@@ -61,6 +61,7 @@ class PageStore:
         root: the key before the first page; None until it is known, and nothing is kept or found before.
         problem: why nothing can be kept at the moment, a sentence for people; None when all is well.
         on_change: called on the store's thread when a page has been written.
+        is_closing: whether tasks should end; long ones look at it.
     """
 
     def __init__(self, folder: Path, *, payload_bytes: int, limit: int) -> None:
@@ -85,6 +86,7 @@ class PageStore:
         self._reads: deque[_Read] = deque()
         self._writes: deque[Callable[[], None]] = deque()
         self._is_busy = False
+        self.is_closing = False
         self._changed = threading.Condition(threading.RLock())
         self._closed = False
         try:
@@ -173,8 +175,11 @@ class PageStore:
                     orphans.append(key)
             for key in orphans:
                 self._remove(key)
-            for name in forgotten | {owner}:
-                self._lists.remove(name)
+            try:
+                for name in forgotten | {owner}:
+                    self._lists.remove(name)
+            except OSError as fault:
+                self._fail(fault)
             return len(orphans)
 
     def flush(self, timeout: float) -> bool:
@@ -184,6 +189,7 @@ class PageStore:
 
     def close(self) -> None:
         """Write what is queued, as far as that goes in a few seconds, and end the thread. Idempotent."""
+        self.is_closing = True
         self.flush(_CLOSING_SECONDS)
         with self._changed:
             self._closed = True

@@ -2,7 +2,9 @@
 
 import queue
 import stat
+import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from octavo_engine.page_store.fingerprint import ModelDigests
 from octavo_engine.page_store.page_file import SUFFIX, PageName, file_name
 from octavo_engine.page_store.page_key import page_keys, root_key
 from octavo_engine.page_store.page_store import PageStore
@@ -225,6 +228,39 @@ def test_a_read_only_folder_is_a_problem_and_no_error(open_store: Open, tmp_path
         store.put(names([1, 2, 3, 4])[0], bytes(BYTES), "o")
         assert store.pages == 0
         store.close()
+
+
+@needs_mount
+def test_forgetting_on_a_disk_that_became_read_only_is_a_problem_and_no_error(open_store: Open, tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "size=8m") as disk:
+        store = open_store(folder=disk / "pages")
+        keep(store, list(range(8)))
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        assert store.forget("o") == 2
+        assert store.problem is not None
+        assert store.known([name.key for name in names(list(range(8)))]) == 0
+        store.close()
+
+
+def test_closing_does_not_wait_for_a_long_digest(open_store: Open, tmp_path: Path) -> None:
+    model = tmp_path / "large.gguf"
+    with model.open("wb") as file:
+        file.truncate(64 << 30)
+    store = open_store()
+    digests: list[str | None] = []
+    has_begun = threading.Event()
+
+    def is_unwanted() -> bool:
+        has_begun.set()
+        return store.is_closing
+
+    store.run(lambda: digests.append(ModelDigests(tmp_path).compute(model, is_unwanted)))
+    assert has_begun.wait(5)
+    begun = time.monotonic()
+    store.close()
+    assert time.monotonic() - begun < 2
+    assert digests == [None]
+    assert ModelDigests(tmp_path).known(model) is None
 
 
 def test_the_threads_end(open_store: Open) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 from octavo_engine.bench.goal import Goal
@@ -10,6 +11,8 @@ from octavo_engine.bench.report import PartResult, table
 from octavo_engine.bench.scale import Scale
 from octavo_engine.bench.trace import some_text
 from octavo_engine.request import GenerationRequest, SamplingParams
+
+_LOOK_SECONDS = 0.01
 
 
 def measure(open_engine: OpenEngine, scale: Scale) -> PartResult:
@@ -25,12 +28,13 @@ def measure(open_engine: OpenEngine, scale: Scale) -> PartResult:
         begun = time.monotonic()
         branches = parent.fork(scale.branches, sampling=sampling, owner="bench/branch")
         pages, sharing = 0, 0.0
-        while not all(branch.done() for branch in branches):
+        while unfinished := [branch for branch in branches if not branch.done()]:
             stats = engine.stats()
             now = stats.pages["private"] + stats.pages["shared"]
             if now > pages:
                 pages, sharing = now, stats.sharing
-            time.sleep(0.01)
+            with contextlib.suppress(TimeoutError):
+                unfinished[0].result(_LOOK_SECONDS)
         seconds = time.monotonic() - begun
         copies = engine.stats().copies_on_write - copies
         engine.drop_cache()
