@@ -5,10 +5,11 @@ Knows nothing of models, sequences or files. Importing this package loads neithe
 
 from octavo_kernels.dispatch import Backend, Declined, backends, forced
 from octavo_kernels.identity import identity
+from octavo_kernels.operations.gated_activation import gated_activation
+from octavo_kernels.operations.head_norm import head_norm
 from octavo_kernels.operations.paged_attention import paged_attention
 from octavo_kernels.operations.rms_norm import rms_norm
 from octavo_kernels.operations.rope import rope
-from octavo_kernels.operations.swiglu import swiglu
 from octavo_kernels.operations.write_kv import write_kv
 from octavo_kernels.warm import warm
 
@@ -17,11 +18,12 @@ __all__ = [
     "Declined",
     "backends",
     "forced",
+    "gated_activation",
+    "head_norm",
     "identity",
     "paged_attention",
     "rms_norm",
     "rope",
-    "swiglu",
     "warm",
     "write_kv",
 ]

@@ -63,4 +63,6 @@ def test_kernels_compiled_once_are_read_by_the_next_process(tmp_path: Path) -> N
             env=environment | {"PYTHONPATH": paths},
         )
         seen.append(done.stdout.strip())
-    assert seen == [str([False] * 5), str([True] * 5)]
+    assert "True" not in seen[0]
+    assert "False" in seen[0]
+    assert seen[1] == seen[0].replace("False", "True")

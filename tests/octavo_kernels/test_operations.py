@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import octavo_kernels as kernels
 from octavo_kernels import forced
+from octavo_kernels.operations.gated_activation import Activation
 
 DTYPES = [torch.float32, torch.bfloat16]
 IDS = ["float32", "bfloat16"]
@@ -54,14 +55,31 @@ def test_rms_norm(dtype: torch.dtype, tokens: int, hidden: int, adds: bool) -> N
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=IDS)
 @pytest.mark.parametrize(("tokens", "width"), [(1, 16), (5, 1536), (130, 24)])
-def test_swiglu(dtype: torch.dtype, tokens: int, width: int) -> None:
+@pytest.mark.parametrize("activation", ["silu", "gelu_tanh"])
+def test_gated_activation(dtype: torch.dtype, tokens: int, width: int, activation: Activation) -> None:
     gate_up = (torch.randn(tokens, 2 * width) * 4).to(dtype)
     results = []
     for implementation in ("numba", "torch"):
         out = poisoned(tokens, width, dtype=dtype)
-        with forced(implementation, "swiglu"):
-            kernels.swiglu(gate_up, out)
+        with forced(implementation, "gated_activation"):
+            kernels.gated_activation(gate_up, out, activation=activation)
         results.append(out)
+    assert close(*results)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=IDS)
+@pytest.mark.parametrize(("tokens", "heads", "size"), [(1, 3, 64), (9, 2, 40), (70, 1, 576)])
+def test_head_norm_on_rows_that_lie_apart(dtype: torch.dtype, tokens: int, heads: int, size: int) -> None:
+    fused = torch.randn(tokens, heads + 2, size).to(dtype)
+    weight = torch.rand(size)
+    results = []
+    for implementation in ("numba", "torch"):
+        mine = fused.clone()
+        with forced(implementation, "head_norm"):
+            kernels.head_norm(mine[:, 1 : heads + 1], weight=weight, epsilon=1e-6)
+        assert torch.equal(mine[:, 0], fused[:, 0])
+        assert torch.equal(mine[:, -1], fused[:, -1])
+        results.append(mine)
     assert close(*results)
 
 

@@ -126,5 +126,5 @@ class _Step:
     def feed_forward(self, layer: LayerWeights, residual: torch.Tensor, update: torch.Tensor) -> torch.Tensor:
         """The feed-forward block; returns what it adds to the residual stream, [tokens, hidden]."""
         kernels.rms_norm(residual, update, weight=layer.feed_forward_norm, epsilon=self._spec.epsilon, out=self._normed)
-        kernels.swiglu(layer.gate_up(self._normed), self._activated)
+        kernels.gated_activation(layer.gate_up(self._normed), self._activated)
         return layer.down(self._activated)

@@ -28,6 +28,7 @@ from octavo_kernels.cpu.native_kernel import (
     thread_number,
 )
 from octavo_kernels.cpu.rows import read, write
+from octavo_kernels.reference import paged_attention as reference
 
 __all__ = ["declines", "paged_attention"]
 
@@ -190,8 +191,23 @@ def paged_attention(
     context_lengths: torch.Tensor,
     scale: float,
     out: torch.Tensor,
+    window: int,
+    softcap: float,
 ) -> None:
     """See `octavo_kernels.operations.paged_attention`."""
+    if window or softcap:
+        reference.paged_attention(
+            q,
+            kv_layer,
+            page_table=page_table,
+            query_starts=query_starts,
+            context_lengths=context_lengths,
+            scale=scale,
+            out=out,
+            window=window,
+            softcap=softcap,
+        )
+        return
     tokens, heads, head_dim = q.shape
     _, pages, kv_heads, page_size, _ = kv_layer.shape
     sequences = len(context_lengths)

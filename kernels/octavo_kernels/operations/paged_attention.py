@@ -25,11 +25,14 @@ def paged_attention(
     context_lengths: torch.Tensor,
     scale: float,
     out: torch.Tensor,
+    window: int = 0,
+    softcap: float = 0.0,
 ) -> None:
     """Attend from the new tokens of each sequence, prefill chunks and decodes in one ragged call.
 
     Sequence s owns rows query_starts[s] to query_starts[s + 1] of `q`. With n such rows, row i stands at position
-    context_lengths[s] - n + i and sees the positions up to its own. Query head h reads KV head h // (heads / kv_heads).
+    context_lengths[s] - n + i and sees the positions up to its own,
+    or the last `window` of them. Query head h reads KV head h // (heads / kv_heads).
     A row's result depends on nothing but its query and the keys and values that it sees: not on other rows, on their
     number, or on which pages hold the positions.
 
@@ -42,6 +45,8 @@ def paged_attention(
         context_lengths: int32 [sequences]: positions of each sequence, the new ones included.
         scale: factor of the scores, usually head_dim ** -0.5.
         out: [tokens, heads, head_dim] in q's dtype, contiguous.
+        window: how many positions a row sees, its own included; 0 for all.
+        softcap: scores become softcap * tanh(score / softcap) before the softmax; 0 leaves them.
     """
     _OPERATION.on(q.device.type)(
         q,
@@ -51,4 +56,6 @@ def paged_attention(
         context_lengths=context_lengths,
         scale=scale,
         out=out,
+        window=window,
+        softcap=softcap,
     )

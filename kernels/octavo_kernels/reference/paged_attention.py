@@ -19,6 +19,8 @@ def paged_attention(
     context_lengths: torch.Tensor,
     scale: float,
     out: torch.Tensor,
+    window: int,
+    softcap: float,
 ) -> None:
     """See `octavo_kernels.operations.paged_attention`."""
     _, _, kv_heads, page_size, head_dim = kv_layer.shape
@@ -31,7 +33,12 @@ def paged_attention(
         gathered = kv_layer[:, pages].transpose(1, 2).reshape(2, kv_heads, -1, head_dim)[:, :, :context].float()
         keys, values = gathered.repeat_interleave(group, dim=1)
         scores = torch.einsum("thd,hcd->htc", q[start:stop].float(), keys) * scale
-        position = torch.arange(context - (stop - start), context, device=q.device)
-        hidden = torch.arange(context, device=q.device)[None, :] > position[:, None]
+        if softcap:
+            scores = softcap * torch.tanh(scores / softcap)
+        rows = torch.arange(context - (stop - start), context, device=q.device)[:, None]
+        columns = torch.arange(context, device=q.device)[None, :]
+        hidden = columns > rows
+        if window:
+            hidden |= columns <= rows - window
         scores.masked_fill_(hidden, float("-inf"))
         out[start:stop] = torch.einsum("htc,hcd->thd", scores.softmax(dim=-1), values).to(out.dtype)
