@@ -17,6 +17,22 @@ def model_name(path: Path) -> str:
     return _QUANTISATION.sub("", path.stem).replace("-", " ").replace("_", " ").strip() or path.stem
 
 
+# What a chat template must mention to have a feature.
+_FEATURES: Mapping[str, tuple[str, ...]] = {
+    "system": ("system",),
+    "tools": ("tools",),
+    "reasoning": ("<think>", "reasoning_content", "enable_thinking"),
+    "vision": ("<|image", "<image", "vision_start", "image_url"),
+}
+
+
+def template_features(template: str | None) -> frozenset[str]:
+    """Which of "system", "tools", "reasoning", "vision" a chat template knows."""
+    if template is None:
+        return frozenset()
+    return frozenset(name for name, words in _FEATURES.items() if any(word in template for word in words))
+
+
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """One model on disk.

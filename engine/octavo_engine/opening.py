@@ -14,11 +14,11 @@ from octavo_engine.api import OnProgress
 from octavo_engine.config import EngineConfig
 from octavo_engine.devices import physical_cores
 from octavo_engine.errors import InvalidRequest, LoadCancelled, ModelLoadError
+from octavo_engine.inspection import checkpoint_of, describe, read_model
 from octavo_engine.kv_pages import KvPages
 from octavo_engine.model_info import ModelInfo
 from octavo_engine.model_runner import ModelRunner
-from octavo_engine.models.gguf_header import read_header
-from octavo_engine.models.gguf_info import model_info
+from octavo_engine.models.folder_checkpoint import ModelFolder
 from octavo_engine.models.loader import load_decoder
 from octavo_engine.page_pool import PagePool
 from octavo_engine.page_store.opening import open_page_store
@@ -39,17 +39,20 @@ def open_model(
     report = _Report(progress)
     started = time.perf_counter()
     report.stage("header", 0, 1)
-    header = read_header(model)
-    info = model_info(header, Path(model))
+    found = read_model(model)
+    info = describe(found, Path(model))
     if info.reason is not None:
         raise ModelLoadError(info.reason)
-    tokenizer = GgufTokenizer(header.metadata, config.chat_template)
+    if isinstance(found, ModelFolder):
+        raise ModelLoadError("Tokenizers of Hugging Face folders are not read yet.")
+    tokenizer = GgufTokenizer(found.header.metadata, config.chat_template)
     torch.set_num_threads(config.threads or physical_cores())
     octavo_kernels.warm(lambda done, total: report.stage("kernels", done, total))
     decoder = load_decoder(
-        header,
+        checkpoint_of(found),
         weights=config.weights,
         batch_invariant=config.batch_invariant is True,
+        max_context=config.max_context,
         progress=report.stage,
     )
     if config.kv_dtype not in ("auto", str(decoder.kv_dtype).removeprefix("torch.")):

@@ -17,10 +17,11 @@ from octavo_engine.kv_pages import KvPages
 from octavo_engine.local_engine import LocalEngine
 from octavo_engine.models.decoder import Decoder
 from octavo_engine.models.gguf_header import read_header
-from octavo_engine.models.loader import CROSSING, load_decoder
+from octavo_engine.models.loader import CROSSING
 from octavo_engine.page_move import MoveKind, PageMove
 from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
 from ragged import batch, stale_pages
+from tiny_decoder import decoder_of
 
 LENGTH = 48
 PAGES = LENGTH // 16
@@ -30,7 +31,7 @@ COMPANY = CROSSING + 2
 
 @pytest.fixture(scope="module")
 def decoder(starter_model: Path) -> Decoder:
-    return load_decoder(starter_model)
+    return decoder_of(starter_model)
 
 
 @pytest.fixture(scope="module")

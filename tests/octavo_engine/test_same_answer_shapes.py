@@ -20,19 +20,24 @@ import pytest
 from octavo_engine import Delta, Event, Handle, Preempted, SamplingParams
 from octavo_engine.local_engine import LocalEngine
 from octavo_engine.models.decoder import Decoder
-from octavo_engine.models.loader import load_decoder
 from plain_answer import LogitBook, PlainAnswer, plain_answer
+from tiny_decoder import decoder_of
 from tiny_engine import ask, tiny_engine
-from tiny_llama import VOCABULARY, tiny_llama, write
+from tiny_families import VOCABULARY, tiny_model, write_gguf
 
 Kind = gguf.GGMLQuantizationType
 Layout = Literal["auto", "float32", "int4"]
 SHAPES: dict[str, dict[str, Any]] = {
-    "gqa": {"heads": 4, "kv_heads": 2},
-    "mha-untied": {"heads": 4, "kv_heads": 4, "tied": False, "hidden": 96},
-    "mqa-three-layers": {"heads": 8, "kv_heads": 1, "layers": 3},
-    "gqa-four-to-one": {"heads": 8, "kv_heads": 2, "layers": 1, "hidden": 256, "tied": False},
-    "wide-heads": {"heads": 2, "kv_heads": 1, "hidden": 256},
+    "gqa": {"num_hidden_layers": 2},
+    "mha-untied": {"num_key_value_heads": 4, "tie_word_embeddings": False, "hidden_size": 96, "num_hidden_layers": 2},
+    "mqa-three-layers": {"num_attention_heads": 8, "num_key_value_heads": 1, "num_hidden_layers": 3},
+    "gqa-four-to-one": {
+        "num_attention_heads": 8,
+        "num_hidden_layers": 1,
+        "hidden_size": 256,
+        "tie_word_embeddings": False,
+    },
+    "wide-heads": {"num_attention_heads": 2, "num_key_value_heads": 1, "hidden_size": 256, "num_hidden_layers": 2},
 }
 # What "auto" chooses under batch_invariant=True is bfloat16; 4 bits need a file that has them.
 LABS: list[tuple[str, Layout]] = [
@@ -100,8 +105,9 @@ class Lab:
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     shape, layout = request.param
     path = tmp_path_factory.mktemp("tiny") / f"{shape}.gguf"
-    write(tiny_llama(**SHAPES[shape]), path, kind=Kind.Q4_0 if layout == "int4" else Kind.BF16)
-    lab = Lab(path, load_decoder(path, weights=layout, batch_invariant=True), is_exact=layout != "float32")
+    model = tiny_model("llama", **SHAPES[shape])
+    write_gguf(model, "llama", path, kind=Kind.Q4_0 if layout == "int4" else Kind.BF16)
+    lab = Lab(path, decoder_of(path, weights=layout, batch_invariant=True), is_exact=layout != "float32")
     yield lab
     lab.engine.close()
 

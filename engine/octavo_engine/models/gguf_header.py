@@ -18,7 +18,8 @@ import numpy as np
 
 from octavo_engine.errors import ModelLoadError
 from octavo_engine.models.byte_cursor import ByteCursor
-from octavo_engine.models.tensor_type import TensorType
+from octavo_engine.models.stored import TensorInfo
+from octavo_engine.models.tensor_type import IN_GGUF, TensorType
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
@@ -38,18 +39,7 @@ _NUMBERS = {
     for number, name in enumerate(("<u1", "<i1", "<u2", "<i2", "<u4", "<i4", "<f4", "?", "", "", "<u8", "<i8", "<f8"))
     if name
 }
-_TENSOR_TYPES = frozenset(int(kind) for kind in TensorType)
 _DAMAGED = "The model file is damaged: {}. Download it again."
-
-
-@dataclass(frozen=True, slots=True)
-class TensorInfo:
-    """One tensor: its shape (outermost first, so a matrix is [outputs, inputs]), format, and bytes in the file."""
-
-    shape: tuple[int, ...]
-    type: TensorType
-    offset: int
-    nbytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +189,7 @@ def _entry(cursor: ByteCursor, name: str) -> tuple[tuple[int, ...], TensorType, 
     # The file has the fastest dimension first.
     shape = tuple(cursor.u64() for _ in range(dimensions))[::-1]
     number = cursor.u32()
-    if number not in _TENSOR_TYPES:
+    if number not in IN_GGUF:
         raise ModelLoadError(
             f"The tensor {name!r} is stored in a format (number {number}) that this Octavo does not know. "
             "Update Octavo, or get the model in another format, such as Q4_1 or Q8_0."

@@ -1,36 +1,26 @@
-"""What a GGUF header says of its model, in the words of `ModelInfo`. Loads no torch."""
+"""What GGUF files say of their model, in the words of `ModelInfo`. Loads no torch."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.model_info import ModelInfo, model_name
-from octavo_engine.models.gguf_header import GgufHeader
-from octavo_engine.models.specification import read_specification
+from octavo_engine.model_info import ModelInfo, model_name, template_features
+from octavo_engine.models.checkpoint import main_format
+from octavo_engine.models.gguf_checkpoint import GgufModel, gguf_checkpoint
+from octavo_engine.models.stored import weights_in
 
-# What a chat template must mention to have a feature.
-_FEATURES: Mapping[str, tuple[str, ...]] = {
-    "system": ("system",),
-    "tools": ("tools",),
-    "reasoning": ("<think>", "reasoning_content", "enable_thinking"),
-    "vision": ("<|image", "<image", "vision_start", "image_url"),
-}
 _SAMPLING = "general.sampling."
 
 
-def model_info(header: GgufHeader, path: Path | None) -> ModelInfo:
+def gguf_info(model: GgufModel, path: Path | None) -> ModelInfo:
     """Describe a model; one that Octavo cannot run is described too, with the reason."""
+    header = model.header
     metadata = header.metadata
     architecture = str(metadata.get("general.architecture", "unknown"))
-    reason = _obstacle(header)
-    sizes: Counter[str] = Counter()
-    for tensor in header.tensors.values():
-        sizes[tensor.type.name] += math.prod(tensor.shape)
+    reason = _obstacle(model)
     template = metadata.get("tokenizer.chat_template")
     template = template if isinstance(template, str) else None
     licence = metadata.get("general.license")
@@ -40,44 +30,38 @@ def model_info(header: GgufHeader, path: Path | None) -> ModelInfo:
         architecture=architecture,
         supported=reason is None,
         reason=reason,
-        parameters=sizes.total(),
-        quantization=sizes.most_common(1)[0][0] if sizes else "unknown",
+        parameters=sum(map(weights_in, header.tensors.values())),
+        quantization=main_format(header.tensors),
         file_bytes=header.file_bytes,
         context_length=_number(metadata, f"{architecture}.context_length"),
-        vocab_size=_vocabulary(header),
+        vocab_size=_vocabulary(model),
         layers=_number(metadata, f"{architecture}.block_count"),
         chat_template=template,
-        features=_features(template),
+        features=template_features(template),
         sampling_defaults=_sampling(metadata),
         license=licence if isinstance(licence, str) else None,
     )
 
 
-def _obstacle(header: GgufHeader) -> str | None:
+def _obstacle(model: GgufModel) -> str | None:
     """Why the model cannot run, or None."""
     try:
-        read_specification(header)
+        gguf_checkpoint(model)
     except ModelLoadError as error:
         return error.message
     return None
 
 
-def _vocabulary(header: GgufHeader) -> int:
-    embedding = header.tensors.get("token_embd.weight")
-    if embedding is not None:
+def _vocabulary(model: GgufModel) -> int:
+    embedding = model.header.tensors.get("token_embd.weight")
+    if embedding is not None and embedding.shape:
         return embedding.shape[0]
-    return len(header.metadata.get("tokenizer.ggml.tokens", ()))
+    return len(model.header.metadata.get("tokenizer.ggml.tokens", ()))
 
 
 def _number(metadata: Mapping[str, Any], key: str) -> int:
     value = metadata.get(key, 0)
     return value if isinstance(value, int) else 0
-
-
-def _features(template: str | None) -> frozenset[str]:
-    if template is None:
-        return frozenset()
-    return frozenset(name for name, words in _FEATURES.items() if any(word in template for word in words))
 
 
 def _sampling(metadata: Mapping[str, Any]) -> Mapping[str, Any]:

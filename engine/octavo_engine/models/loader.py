@@ -1,21 +1,20 @@
-"""Loads a decoder from a GGUF file into the layouts that it will compute with."""
+"""Loads a decoder from a checkpoint into the layouts that it will compute with."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import torch
 
-from octavo_engine.errors import LoadCancelled, ModelLoadError
+from octavo_engine.errors import LoadCancelled
+from octavo_engine.models.checkpoint import Checkpoint
 from octavo_engine.models.decoder import Decoder
-from octavo_engine.models.decoder_weights import DecoderWeights, LayerWeights
-from octavo_engine.models.dequantize import dequantize, four_bit_groups
-from octavo_engine.models.gguf_header import GgufHeader, TensorInfo, read_header
-from octavo_engine.models.rotary import rotary_tables
-from octavo_engine.models.specification import ModelSpec, read_specification
-from octavo_kernels.weights import BFloat16Linear, ByRows, Float32Linear, Int4Linear, Linear
+from octavo_engine.models.decoder_weights import DecoderWeights, Experts, FeedForward, LayerWeights
+from octavo_engine.models.rotary import RotaryTable
+from octavo_engine.models.stored import Matrix, Packed, Scaled, Stack, TensorInfo
+from octavo_engine.models.tensor_reader import TensorReader
+from octavo_kernels.weights import BFloat16Linear, Biased, ByRows, Float32Linear, Int4Linear, Linear
 
 Weights = Literal["auto", "bfloat16", "float32", "int4"]
 Progress = Callable[[str, int, int], bool | None]
@@ -25,125 +24,175 @@ CROSSING = 8
 
 
 def load_decoder(
-    source: str | os.PathLike[str] | GgufHeader,
+    checkpoint: Checkpoint,
     *,
     weights: Weights = "auto",
     batch_invariant: bool = False,
+    max_context: int | None = None,
     progress: Progress | None = None,
 ) -> Decoder:
     """Load a model.
 
     Args:
-        source: a path, or the header that `read_header` made from one.
+        checkpoint: the model on disk.
         weights: the layout of the matrices. "auto": 4 bits for few rows where the file has them, bfloat16 otherwise.
         batch_invariant: use one layout for every number of rows, so that a row's result never depends on the others.
+        max_context: positions that a sequence may have; None for as many as the model states.
         progress: called with ("weights", bytes done, bytes in all); returning False cancels.
 
     Raises:
-        ModelLoadError: the file is damaged, or holds what Octavo does not run.
+        ModelLoadError: the files are damaged.
         LoadCancelled: `progress` returned False.
     """
-    header = source if isinstance(source, GgufHeader) else read_header(source)
-    spec = read_specification(header)
-    return Decoder(spec, _Loader(header, spec, _layout(weights, batch_invariant), progress).load())
-
-
-def _layout(weights: Weights, batch_invariant: bool) -> Weights:
-    return "bfloat16" if weights == "auto" and batch_invariant else weights
+    layout: Weights = "bfloat16" if weights == "auto" and batch_invariant else weights
+    return Decoder(checkpoint.spec, _Loader(checkpoint, layout, progress).load(max_context))
 
 
 class _Loader:
     """Reads tensors one after another and counts their bytes."""
 
-    def __init__(self, header: GgufHeader, spec: ModelSpec, layout: Weights, progress: Progress | None) -> None:
-        if header.path is None:
-            raise ModelLoadError("A model can be loaded from a file on disk only. Save it first.")
-        self._header = header
-        self._spec = spec
+    def __init__(self, checkpoint: Checkpoint, layout: Weights, progress: Progress | None) -> None:
+        self._tensors = checkpoint.tensors
+        self._spec = checkpoint.spec
+        self._norm_offset = checkpoint.norm_offset
         self._layout = layout
         self._progress = progress
         self._done = 0
-        self._total = sum(tensor.nbytes for tensor in header.tensors.values())
+        self._total = checkpoint.nbytes
         self._dtype = torch.float32 if layout == "float32" else torch.bfloat16
-        # A private mapping: nothing is read before it is used, and nothing is written to the file.
-        self._bytes = torch.from_file(str(header.path), shared=False, size=header.file_bytes, dtype=torch.uint8)
+        self._reader = TensorReader(checkpoint.files)
 
-    def load(self) -> DecoderWeights:
+    def load(self, max_context: int | None) -> DecoderWeights:
         """All weights of the model."""
         self._report(0)
         spec = self._spec
-        embedding = self._matrix("token_embd.weight").to(self._dtype)
-        head = self._dense(embedding if spec.tied_head else self._matrix("output.weight").to(self._dtype))
-        cos, sin = rotary_tables(spec, self._vector("rope_freqs.weight") if spec.rope_factors else None)
+        embedding = self._dense_matrix("token_embd.weight")
+        head = self._dense(embedding if spec.tied_head else self._dense_matrix("output.weight"))
+        context = min(spec.context_length, max_context or spec.context_length)
+        factors = self._vector("rope_freqs.weight") if spec.rope_factors else None
+        rope = RotaryTable(spec.rope, context=context, factors=factors)
         return DecoderWeights(
             embedding=embedding,
-            layers=tuple(self._layer(f"blk.{index}.") for index in range(spec.layers)),
-            final_norm=self._vector("output_norm.weight"),
+            layers=tuple(self._layer(index) for index in range(spec.layers)),
+            final_norm=self._norm("output_norm.weight"),
             head=head,
-            cos=cos,
-            sin=sin,
+            rope=rope,
+            local_rope=rope if spec.local_rope is None else RotaryTable(spec.local_rope, context=context),
         )
 
-    def _layer(self, prefix: str) -> LayerWeights:
+    def _layer(self, index: int) -> LayerWeights:
+        prefix = f"blk.{index}."
         return LayerWeights(
-            attention_norm=self._vector(f"{prefix}attn_norm.weight"),
-            qkv=self._linear([f"{prefix}attn_{part}.weight" for part in "qkv"]),
-            output=self._linear([f"{prefix}attn_output.weight"]),
-            feed_forward_norm=self._vector(f"{prefix}ffn_norm.weight"),
-            gate_up=self._linear([f"{prefix}ffn_{part}.weight" for part in ("gate", "up")]),
-            down=self._linear([f"{prefix}ffn_down.weight"]),
+            attention_norm=self._optional_norm(f"{prefix}attn_norm.weight"),
+            query_norm=self._optional_norm(f"{prefix}attn_q_norm.weight"),
+            key_norm=self._optional_norm(f"{prefix}attn_k_norm.weight"),
+            qkv=self._linear(self._present(prefix, "attn_qkv", "attn_q", "attn_k", "attn_v")),
+            output=self._linear([f"{prefix}attn_output"], scale=self._spec.residual_scale),
+            post_attention_norm=self._optional_norm(f"{prefix}post_attention_norm.weight"),
+            feed_forward_norm=self._optional_norm(f"{prefix}ffn_norm.weight"),
+            feed_forward=self._experts(prefix) if self._spec.has_experts(index) else self._feed_forward(prefix),
+            post_feed_forward_norm=self._optional_norm(f"{prefix}post_ffw_norm.weight"),
         )
 
-    def _linear(self, names: Sequence[str]) -> Linear:
-        """The matrices of `names`, one below the other, in the wanted layout."""
-        tensors = [self._header.tensors[name] for name in names]
-        few = self._int4(tensors) if self._layout in ("auto", "int4") else None
+    def _present(self, prefix: str, *names: str) -> list[str]:
+        return [f"{prefix}{name}" for name in names if f"{prefix}{name}.weight" in self._tensors]
+
+    def _feed_forward(self, prefix: str) -> FeedForward:
+        return FeedForward(
+            self._linear(self._present(prefix, "ffn_gate", "ffn_up")),
+            self._linear([f"{prefix}ffn_down"], scale=self._spec.residual_scale),
+        )
+
+    def _experts(self, prefix: str) -> Experts:
+        spec = self._spec.experts
+        assert spec is not None
+        gates, ups, downs = (self._tensors[f"{prefix}ffn_{part}_exps.weight"] for part in ("gate", "up", "down"))
+        assert not isinstance(gates, Packed | Scaled)
+        assert not isinstance(ups, Packed | Scaled)
+        assert not isinstance(downs, Packed | Scaled)
+        return Experts(
+            router=self._dense(self._dense_matrix(f"{prefix}ffn_gate_inp.weight")),
+            experts=tuple(
+                FeedForward(
+                    self._product([gates.part(expert), ups.part(expert)]),
+                    self._product([downs.part(expert)], scale=self._spec.residual_scale),
+                )
+                for expert in range(spec.count)
+            ),
+            used=spec.used,
+            normalises=spec.normalises,
+        )
+
+    def _linear(self, names: Sequence[str], *, scale: float = 1.0) -> Linear:
+        """The matrices of `names`, one below the other, with their biases; all multiplied by `scale`."""
+        product = self._product([self._matrix(f"{name}.weight") for name in names], scale=scale)
+        if not any(f"{name}.bias" in self._tensors for name in names):
+            return product
+        return Biased(product, torch.cat(list(self._bias_parts(names))) * scale)
+
+    def _bias_parts(self, names: Sequence[str]) -> Iterator[torch.Tensor]:
+        for name in names:
+            known = f"{name}.bias" in self._tensors
+            yield self._vector(f"{name}.bias") if known else torch.zeros(self._matrix(f"{name}.weight").shape[0])
+
+    def _product(self, parts: Sequence[Matrix], *, scale: float = 1.0) -> Linear:
+        """The matrices one below the other in the wanted layout."""
+        few = self._int4(parts, scale) if self._layout in ("auto", "int4") else None
         if few is not None and self._layout == "int4":
-            self._count(tensors)
+            self._count(parts)
             return few
-        rows = sum(tensor.shape[0] for tensor in tensors)
-        fused = torch.empty(rows, tensors[0].shape[1], dtype=self._dtype)
-        for part, tensor in zip(torch.split(fused, [t.shape[0] for t in tensors]), tensors, strict=True):
-            part.copy_(self._read(tensor))
-        self._count(tensors)
-        many = self._dense(fused)
+        many = self._dense(self._fused(parts, scale))
         return many if few is None else ByRows(few, many, crossing=CROSSING)
 
-    def _int4(self, tensors: Sequence[TensorInfo]) -> Int4Linear | None:
+    def _fused(self, parts: Sequence[Matrix], scale: float) -> torch.Tensor:
+        rows = [part.shape[0] for part in parts]
+        fused = torch.empty(sum(rows), parts[0].shape[1], dtype=self._dtype)
+        for target, part in zip(torch.split(fused, rows), parts, strict=True):
+            values = self._reader.values(part)
+            target.copy_(values if scale == 1.0 else values.float() * scale)
+            self._count([part])
+        return fused
+
+    def _int4(self, parts: Sequence[Matrix], scale: float) -> Int4Linear | None:
         """The 4-bit layout, if all parts are stored in 4 bits and their shape fits."""
-        if not Int4Linear.fits(sum(tensor.shape[0] for tensor in tensors), tensors[0].shape[1]):
+        if not Int4Linear.fits(sum(part.shape[0] for part in parts), parts[0].shape[1]):
             return None
-        parts = [four_bit_groups(self._raw(tensor), tensor.type, tensor.shape) for tensor in tensors]
-        groups = [part for part in parts if part is not None]
-        if len(groups) < len(parts):
+        all_groups = [self._reader.groups(part) for part in parts]
+        groups = [part for part in all_groups if part is not None]
+        if len(groups) < len(all_groups):
             return None
         return Int4Linear(
             torch.cat([part.quants for part in groups]),
-            scales=torch.cat([part.scales for part in groups]),
-            zeros=torch.cat([part.zeros for part in groups]),
+            scales=torch.cat([part.scales for part in groups]) * scale,
+            zeros=torch.cat([part.zeros for part in groups]) * scale,
         )
 
     def _dense(self, weight: torch.Tensor) -> Linear:
         return Float32Linear(weight) if self._layout == "float32" else BFloat16Linear(weight)
 
-    def _matrix(self, name: str) -> torch.Tensor:
-        tensor = self._header.tensors[name]
-        values = self._read(tensor)
-        self._count([tensor])
-        return values
+    def _dense_matrix(self, name: str) -> torch.Tensor:
+        return self._fused([self._matrix(name)], 1.0)
+
+    def _matrix(self, name: str) -> Matrix:
+        stored = self._tensors[name]
+        assert not isinstance(stored, Stack), "only experts are stacked"
+        return stored
+
+    def _norm(self, name: str) -> torch.Tensor:
+        return self._vector(name) + self._norm_offset
+
+    def _optional_norm(self, name: str) -> torch.Tensor | None:
+        return self._norm(name) if name in self._tensors else None
 
     def _vector(self, name: str) -> torch.Tensor:
-        # A copy: the mapping of the file is given back after loading.
-        return self._matrix(name).clone()
+        """A float32 copy: the mapping of the file is given back after loading."""
+        stored = self._matrix(name)
+        assert isinstance(stored, TensorInfo), "vectors are never packed"
+        self._count([stored])
+        return self._reader.values(stored).to(torch.float32, copy=True)
 
-    def _read(self, tensor: TensorInfo) -> torch.Tensor:
-        return dequantize(self._raw(tensor), tensor.type, tensor.shape)
-
-    def _raw(self, tensor: TensorInfo) -> torch.Tensor:
-        return self._bytes[tensor.offset : tensor.offset + tensor.nbytes]
-
-    def _count(self, tensors: Sequence[TensorInfo]) -> None:
-        self._report(sum(tensor.nbytes for tensor in tensors))
+    def _count(self, parts: Sequence[Matrix]) -> None:
+        self._report(sum(part.nbytes for part in parts))
 
     def _report(self, nbytes: int) -> None:
         self._done += nbytes

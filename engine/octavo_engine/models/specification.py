@@ -1,74 +1,59 @@
-"""What a decoder's arithmetic needs to know about a model, read from its header. Loads no torch.
+"""What a decoder's arithmetic needs to know about one model, and which tensors it consists of. Loads no torch.
 
-An architecture is a table of names and a few flags; another one is another entry, not another reader.
+Made from a GGUF header by `gguf_specification`, from a config.json by `config_specification`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, TypeVar
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.models.gguf_header import GgufHeader
-from octavo_engine.models.tensor_type import READABLE
+from octavo_engine.models.architecture import Architecture
+from octavo_engine.models.rope_spec import RopeSpec
 
-_Number = TypeVar("_Number", int, float)
+# More than any model has; a damaged file may state anything.
+MAX_LAYERS = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Architecture:
-    """A family of decoders.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpertSpec:
+    """A mixture of experts (Shazeer et al. 2017) in place of the feed-forward block.
 
     Attributes:
-        name: as in `general.architecture`, and the prefix of its metadata keys.
-        rope_interleaved: rotary pairs are neighbours. llama.cpp stores the q and k rows of "llama" in this order.
-        layer_tensors: shape of each tensor of a layer by its name within "blk.N.", in sizes of `ModelSpec`.
+        count: experts of a layer.
+        used: experts that compute a token: those to which the router gives most.
+        width: inner width of an expert.
+        normalises: the weights of the chosen ones are made to add up to 1.
+        layers: for each layer, whether it has experts.
     """
 
-    name: str
-    rope_interleaved: bool
-    layer_tensors: Mapping[str, tuple[str, ...]]
+    count: int
+    used: int
+    width: int
+    normalises: bool
+    layers: tuple[bool, ...]
 
 
-ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
-    {
-        "llama": Architecture(
-            name="llama",
-            rope_interleaved=True,
-            layer_tensors=MappingProxyType(
-                {
-                    "attn_norm.weight": ("hidden",),
-                    "attn_q.weight": ("query_width", "hidden"),
-                    "attn_k.weight": ("kv_width", "hidden"),
-                    "attn_v.weight": ("kv_width", "hidden"),
-                    "attn_output.weight": ("hidden", "query_width"),
-                    "ffn_norm.weight": ("hidden",),
-                    "ffn_gate.weight": ("intermediate", "hidden"),
-                    "ffn_up.weight": ("intermediate", "hidden"),
-                    "ffn_down.weight": ("hidden", "intermediate"),
-                }
-            ),
-        ),
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec:
     """Sizes and constants of one model.
 
     Attributes:
         hidden: width of the residual stream.
         intermediate: width of the feed-forward block.
-        rope_width: leading dimensions of each head that are rotated.
-        rope_base: base of the rotary frequencies.
-        rope_scale: every rotary angle is divided by it.
+        rope: the rotation of queries and keys.
+        local_rope: the rotation in layers with a window, where that is another.
+        rope_factors: the file holds a divisor for each rotary frequency.
+        interleaved: rotary pairs are neighbours.
+        rotates: for each layer, whether queries and keys are rotated.
+        windows: for each layer, how many positions a token sees, 0 for all.
+        attention_scale: factor of the scores.
+        score_cap, logit_cap: x becomes cap * tanh(x / cap); 0 for none.
+        embedding_scale, residual_scale, logit_scale: factors of the embeddings, of what a block adds, of the logits.
         epsilon: of the normalisations.
         context_length: positions that the model was trained for.
         tied_head: the output head is the token embedding.
-        rope_factors: the file holds a divisor for each rotary frequency.
     """
 
     architecture: Architecture
@@ -78,14 +63,23 @@ class ModelSpec:
     heads: int
     kv_heads: int
     head_dim: int
-    rope_width: int
-    rope_base: float
-    rope_scale: float
-    epsilon: float
-    context_length: int
     vocab_size: int
-    tied_head: bool
-    rope_factors: bool
+    context_length: int
+    epsilon: float
+    rope: RopeSpec
+    rotates: tuple[bool, ...]
+    windows: tuple[int, ...]
+    attention_scale: float
+    local_rope: RopeSpec | None = None
+    rope_factors: bool = False
+    interleaved: bool = False
+    score_cap: float = 0.0
+    logit_cap: float = 0.0
+    embedding_scale: float = 1.0
+    residual_scale: float = 1.0
+    logit_scale: float = 1.0
+    experts: ExpertSpec | None = None
+    tied_head: bool = False
 
     @property
     def query_width(self) -> int:
@@ -97,8 +91,17 @@ class ModelSpec:
         """Width of all key heads."""
         return self.kv_heads * self.head_dim
 
+    @property
+    def kv_values_per_token(self) -> int:
+        """Numbers that one position has in the KV pages."""
+        return 2 * self.layers * self.kv_width
+
+    def has_experts(self, layer: int) -> bool:
+        """Whether a mixture of experts stands in this layer."""
+        return self.experts is not None and self.experts.layers[layer]
+
     def tensors(self) -> dict[str, tuple[int, ...]]:
-        """Name and shape of every tensor that the file must hold, and it must hold no other."""
+        """Name and shape of every tensor that the model must have."""
         shapes: dict[str, tuple[int, ...]] = {
             "token_embd.weight": (self.vocab_size, self.hidden),
             "output_norm.weight": (self.hidden,),
@@ -106,141 +109,103 @@ class ModelSpec:
         if not self.tied_head:
             shapes["output.weight"] = (self.vocab_size, self.hidden)
         if self.rope_factors:
-            shapes["rope_freqs.weight"] = (self.rope_width // 2,)
+            shapes["rope_freqs.weight"] = (self.rope.width // 2,)
         for layer in range(self.layers):
-            for name, sizes in self.architecture.layer_tensors.items():
-                shapes[f"blk.{layer}.{name}"] = tuple(getattr(self, size) for size in sizes)
+            for name, shape in self._layer_tensors(layer).items():
+                shapes[f"blk.{layer}.{name}"] = shape
         return shapes
 
+    def biases(self) -> dict[str, tuple[int, ...]]:
+        """Name and shape of every bias that the model may have."""
+        outputs = {name: shape[:1] for name, shape in self.tensors().items() if len(shape) == 2}
+        return {
+            name.removesuffix("weight") + "bias": shape
+            for name, shape in outputs.items()
+            if name.startswith("blk.") and "gate_inp" not in name
+        }
 
-def read_specification(header: GgufHeader) -> ModelSpec:
-    """The specification of a model, checked against the tensors that its file holds.
+    def _layer_tensors(self, layer: int) -> dict[str, tuple[int, ...]]:
+        shapes: dict[str, tuple[int, ...]] = {f"{norm}.weight": (self.hidden,) for norm in self.architecture.norms}
+        if self.architecture.fused:
+            shapes["attn_qkv.weight"] = (self.query_width + 2 * self.kv_width, self.hidden)
+        else:
+            shapes["attn_q.weight"] = (self.query_width, self.hidden)
+            shapes["attn_k.weight"] = shapes["attn_v.weight"] = (self.kv_width, self.hidden)
+        shapes["attn_output.weight"] = (self.hidden, self.query_width)
+        if self.architecture.head_norms:
+            whole = self.architecture.head_norms == "row"
+            shapes["attn_q_norm.weight"] = (self.query_width if whole else self.head_dim,)
+            shapes["attn_k_norm.weight"] = (self.kv_width if whole else self.head_dim,)
+        for name in self.architecture.biased:
+            shapes[f"{name}.bias"] = shapes[f"{name}.weight"][:1]
+        return shapes | (self._expert_tensors() if self.has_experts(layer) else self._feed_forward_tensors())
+
+    def _feed_forward_tensors(self) -> dict[str, tuple[int, ...]]:
+        shapes: dict[str, tuple[int, ...]] = {"ffn_down.weight": (self.hidden, self.intermediate)}
+        if self.architecture.fused:
+            return shapes | {"ffn_up.weight": (2 * self.intermediate, self.hidden)}
+        return shapes | dict.fromkeys(("ffn_gate.weight", "ffn_up.weight"), (self.intermediate, self.hidden))
+
+    def _expert_tensors(self) -> dict[str, tuple[int, ...]]:
+        assert self.experts is not None
+        count, width = self.experts.count, self.experts.width
+        into = (count, width, self.hidden)
+        return {
+            "ffn_gate_inp.weight": (count, self.hidden),
+            "ffn_gate_exps.weight": into,
+            "ffn_up_exps.weight": into,
+            "ffn_down_exps.weight": (count, self.hidden, width),
+        }
+
+
+def check_specification(spec: ModelSpec, shapes: Mapping[str, tuple[int, ...]], ignored: Collection[str] = ()) -> None:
+    """Check a specification against itself and against the tensors that are there.
+
+    Args:
+        spec: the model.
+        shapes: shape of each tensor by its GGUF name.
+        ignored: tensors that need not be known.
 
     Raises:
-        ModelLoadError: an architecture or a variant that Octavo does not run, or a header that contradicts itself.
+        ModelLoadError: they contradict each other, a tensor is missing, or one would be ignored.
     """
-    name = header.metadata.get("general.architecture")
-    architecture = ARCHITECTURES.get(name) if isinstance(name, str) else None
-    if architecture is None:
-        raise ModelLoadError(
-            f"The model's architecture is {name!r}. This Octavo runs: {', '.join(sorted(ARCHITECTURES))}."
-        )
-    keys = _Keys(architecture.name, header.metadata)
-    hidden = keys.number("embedding_length", int)
-    heads = keys.number("attention.head_count", int)
-    head_dim = keys.number("attention.key_length", int, hidden // heads)
-    embedding = header.tensors.get("token_embd.weight")
-    if embedding is None or len(embedding.shape) != 2:
-        raise ModelLoadError(
-            "The model file holds no token embedding. It may be one part of several; get the whole model."
-        )
-    spec = ModelSpec(
-        architecture=architecture,
-        layers=keys.number("block_count", int),
-        hidden=hidden,
-        intermediate=keys.number("feed_forward_length", int),
-        heads=heads,
-        kv_heads=keys.number("attention.head_count_kv", int, heads),
-        head_dim=head_dim,
-        rope_width=keys.number("rope.dimension_count", int, head_dim),
-        rope_base=keys.number("rope.freq_base", float, 10_000.0),
-        rope_scale=keys.rope_scale(),
-        epsilon=keys.number("attention.layer_norm_rms_epsilon", float),
-        context_length=keys.number("context_length", int),
-        vocab_size=embedding.shape[0],
-        tied_head="output.weight" not in header.tensors,
-        rope_factors="rope_freqs.weight" in header.tensors,
-    )
-    _check_sizes(spec, keys)
-    _check_tensors(spec, header)
-    return spec
-
-
-class _Keys:
-    """The metadata of one architecture."""
-
-    def __init__(self, prefix: str, metadata: Mapping[str, Any]) -> None:
-        self._prefix = prefix
-        self._metadata = metadata
-
-    def number(self, key: str, kind: type[_Number], default: _Number | None = None) -> _Number:
-        """A positive number; int stands for both kinds."""
-        value = self._metadata.get(f"{self._prefix}.{key}", default)
-        if value is None:
-            raise ModelLoadError(f"The model file does not state {self._prefix}.{key}. Get another file of this model.")
-        if isinstance(value, bool) or not isinstance(value, int | kind) or not 0 < value < 1 << 31:
-            raise ModelLoadError(
-                f"The model file states {self._prefix}.{key} = {_shown(value)}, which this Octavo cannot run. "
-                "Get another file of this model."
-            )
-        return kind(value)
-
-    def rope_scale(self) -> float:
-        """The divisor of linearly scaled positions."""
-        kind = self._metadata.get(f"{self._prefix}.rope.scaling.type", "none")
-        if kind == "none":
-            return 1.0
-        if kind == "linear":
-            return self.number("rope.scaling.factor", float)
-        raise ModelLoadError(f"The model scales its positions by {_shown(kind)}, which this Octavo does not do yet.")
-
-    def refuse_experts(self) -> None:
-        """Mixtures of experts share the name of the dense architecture."""
-        experts = self._metadata.get(f"{self._prefix}.expert_count", 0)
-        if experts != 0:
-            raise ModelLoadError(
-                f"The model is a mixture of {_shown(experts)} experts, which this Octavo does not run yet."
-            )
-
-
-def _shown(value: object) -> str:
-    """A value in a sentence, whatever its length."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"
-
-
-def _check_sizes(spec: ModelSpec, keys: _Keys) -> None:
-    keys.refuse_experts()
     if spec.heads % spec.kv_heads:
         raise ModelLoadError(
-            f"The model file is damaged: {spec.heads} query heads cannot share {spec.kv_heads} key heads. "
-            "Download it again."
+            f"The model is damaged: {spec.heads} query heads cannot share {spec.kv_heads} key heads. Download it again."
         )
-    if spec.head_dim % 8 or spec.rope_width % 2 or spec.rope_width > spec.head_dim:
+    if spec.head_dim % 8 or spec.rope.width % 2 or spec.rope.width > spec.head_dim:
         raise ModelLoadError(
-            f"The model's heads have {spec.head_dim} dimensions, {spec.rope_width} of them rotated; this Octavo runs "
+            f"The model's heads have {spec.head_dim} dimensions, {spec.rope.width} of them rotated; this Octavo runs "
             "multiples of 8 with an even part rotated."
         )
-
-
-def _check_tensors(spec: ModelSpec, header: GgufHeader) -> None:
-    # Before anything is built: a layer count from a damaged file may be huge.
-    if spec.layers * len(spec.architecture.layer_tensors) > len(header.tensors):
+    # Before the list of tensors is made: a layer count from a damaged file may be huge.
+    least = spec.layers * 5
+    if spec.layers > MAX_LAYERS or least > len(shapes):
         raise ModelLoadError(
-            f"The model file holds {len(header.tensors)} tensors, too few for {spec.layers} layers. "
+            f"The model holds {len(shapes)} tensors, too few for {spec.layers} layers. "
             "It may be one part of several; get the whole model.",
-            needed=spec.layers * len(spec.architecture.layer_tensors),
-            available=len(header.tensors),
+            needed=least,
+            available=len(shapes),
         )
     expected = spec.tensors()
     for name, shape in expected.items():
-        tensor = header.tensors.get(name)
-        if tensor is None:
-            raise ModelLoadError(f"The model file lacks the tensor {name!r}. Get another file of this model.")
-        if tensor.shape != shape:
+        found = shapes.get(name)
+        if found is None:
+            raise ModelLoadError(f"The model lacks the tensor {name!r}. Get another copy of this model.")
+        if found != shape:
             raise ModelLoadError(
-                f"The model file is damaged: {name!r} has the shape {tensor.shape} instead of {shape}. "
+                f"The model is damaged: {name!r} has the shape {found} instead of {shape}. Download it again."
+            )
+    possible = spec.biases()
+    for name in shapes.keys() - expected.keys() - set(ignored):
+        # A tensor that is ignored would make the answers quietly wrong.
+        if name not in possible:
+            raise ModelLoadError(
+                f"The model has a part that this Octavo does not compute: the tensor {name!r}. Update Octavo, or "
+                "choose another model."
+            )
+        if shapes[name] != possible[name]:
+            raise ModelLoadError(
+                f"The model is damaged: {name!r} has the shape {shapes[name]} instead of {possible[name]}. "
                 "Download it again."
             )
-        if tensor.type not in READABLE:
-            raise ModelLoadError(
-                f"The model holds weights in the format {tensor.type.name}, which this Octavo does not read yet. "
-                f"Get the model in one of: {', '.join(kind.name for kind in sorted(READABLE))}."
-            )
-    # A tensor that is ignored would make the answers quietly wrong.
-    unknown = header.tensors.keys() - expected.keys()
-    if unknown:
-        raise ModelLoadError(
-            f"The model has a part that this Octavo does not compute: the tensor {min(unknown)!r}. Update Octavo, or "
-            "choose another model."
-        )

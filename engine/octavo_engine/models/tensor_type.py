@@ -1,4 +1,4 @@
-"""The storage formats of tensors in GGUF files: numbers, names, block sizes, as ggml defines them. Loads no torch."""
+"""The storage formats of tensors: numbers, names, block sizes, as ggml defines them for GGUF files. Loads no torch."""
 
 from __future__ import annotations
 
@@ -40,6 +40,9 @@ class TensorType(IntEnum):
     TQ1_0 = 34
     TQ2_0 = 35
     MXFP4 = 39
+    # In safetensors files only; ggml has no number for these.
+    F8_E4M3 = 1001
+    U8 = 1002
 
     @property
     def block_length(self) -> int:
@@ -85,7 +88,12 @@ _BLOCKS: dict[TensorType, tuple[int, int]] = {
     TensorType.TQ1_0: (256, 54),
     TensorType.TQ2_0: (256, 66),
     TensorType.MXFP4: (32, 17),
+    TensorType.F8_E4M3: (1, 1),
+    TensorType.U8: (1, 1),
 }
+
+# The numbers that a GGUF file may state.
+IN_GGUF = frozenset(int(kind) for kind in TensorType if kind < TensorType.F8_E4M3)
 
 # The formats that Octavo computes with, each read by `dequantize`.
 READABLE = frozenset(

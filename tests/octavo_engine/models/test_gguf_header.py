@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from octavo_engine import ModelLoadError, inspect
 from octavo_engine.models.gguf_header import read_header
-from octavo_engine.models.loader import load_decoder
-from octavo_engine.models.tensor_type import TensorType
-from tiny_llama import tiny_llama, write
+from octavo_engine.models.tensor_type import IN_GGUF, TensorType
+from tiny_decoder import decoder_of
+from tiny_families import tiny_model, write_gguf
 
 Kind = gguf.GGMLQuantizationType
 
@@ -25,7 +25,7 @@ Kind = gguf.GGMLQuantizationType
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "Tiny-Llama.Q8_0.gguf"
-    write(tiny_llama(layers=1), path, kind=Kind.Q8_0)
+    write_gguf(tiny_model("llama", num_hidden_layers=1), "llama", path, kind=Kind.Q8_0)
     return path
 
 
@@ -39,7 +39,7 @@ def test_it_reads_what_the_package_reads(tiny: Path) -> None:
 
 
 def test_block_sizes_are_those_of_the_package() -> None:
-    for kind in TensorType:
+    for kind in map(TensorType, IN_GGUF):
         length, nbytes = gguf.GGML_QUANT_SIZES[Kind(kind.value)]
         assert (kind.block_length, kind.block_bytes) == (length, nbytes), kind.name
 
@@ -91,15 +91,16 @@ def test_a_truncated_model_says_how_much_is_missing(tiny: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"block_count": 3}, "20 tensors"),
+        ({"block_count": 3}, "blk.2"),
+        ({"block_count": 4000}, "20 tensors"),
         ({"embedding_length": 128}, "shape"),
         ({"attention.head_count": 0}, "head"),
     ],
 )
 def test_a_header_that_contradicts_itself(tmp_path: Path, changes: dict[str, object], words: str) -> None:
-    write(tiny_llama(), tmp_path / "tiny.gguf", kind=Kind.F16, **changes)
+    write_gguf(tiny_model("llama", num_hidden_layers=2), "llama", tmp_path / "tiny.gguf", kind=Kind.F16, **changes)
     with pytest.raises(ModelLoadError, match=words):
-        load_decoder(tmp_path / "tiny.gguf")
+        decoder_of(tmp_path / "tiny.gguf")
     info = inspect(tmp_path / "tiny.gguf")
     assert not info.supported
     assert info.reason

@@ -1,0 +1,74 @@
+"""What a Hugging Face folder says of its model, in the words of `ModelInfo`. Loads neither torch nor transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from octavo_engine.errors import ModelLoadError
+from octavo_engine.model_info import ModelInfo, template_features
+from octavo_engine.models.checkpoint import main_format
+from octavo_engine.models.folder_checkpoint import ModelFolder, folder_checkpoint, read_json
+from octavo_engine.models.stored import weights_in
+
+_SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty")
+
+
+def folder_info(folder: ModelFolder) -> ModelInfo:
+    """Describe a model; one that Octavo cannot run is described too, with the reason."""
+    config = folder.config
+    text = config.get("text_config") if isinstance(config.get("text_config"), Mapping) else config
+    assert isinstance(text, Mapping)
+    parameters, quantization, reason = _weights(folder)
+    template = _chat_template(folder)
+    return ModelInfo(
+        path=folder.path,
+        name=folder.path.resolve().name.replace("-", " ").replace("_", " "),
+        architecture=str(config.get("model_type", "unknown")),
+        supported=reason is None,
+        reason=reason,
+        parameters=parameters,
+        quantization=quantization,
+        file_bytes=folder.file_bytes,
+        context_length=_number(text, "max_position_embeddings"),
+        vocab_size=_number(text, "vocab_size"),
+        layers=_number(text, "num_hidden_layers"),
+        chat_template=template,
+        features=template_features(template),
+        sampling_defaults=_sampling(folder),
+        license=None,
+    )
+
+
+def _weights(folder: ModelFolder) -> tuple[int, str, str | None]:
+    """Number of weights, the format of most, and why the model cannot run."""
+    try:
+        tensors = folder_checkpoint(folder).tensors
+    except ModelLoadError as error:
+        return sum(map(weights_in, folder.tensors.values())), main_format(folder.tensors), error.message
+    return sum(map(weights_in, tensors.values())), main_format(tensors), None
+
+
+def _chat_template(folder: ModelFolder) -> str | None:
+    path = folder.path / "chat_template.jinja"
+    if path.is_file():
+        return path.read_text(encoding="utf-8", errors="replace")
+    stated = _optional_json(folder, "tokenizer_config.json").get("chat_template")
+    if isinstance(stated, list):
+        named = {entry.get("name"): entry.get("template") for entry in stated if isinstance(entry, Mapping)}
+        stated = named.get("default")
+    return stated if isinstance(stated, str) else None
+
+
+def _sampling(folder: ModelFolder) -> Mapping[str, Any]:
+    stated = _optional_json(folder, "generation_config.json")
+    return {key: stated[key] for key in _SAMPLING if isinstance(stated.get(key), int | float)}
+
+
+def _optional_json(folder: ModelFolder, name: str) -> Mapping[str, Any]:
+    return read_json(folder.path / name) if (folder.path / name).is_file() else {}
+
+
+def _number(config: Mapping[str, Any], key: str) -> int:
+    value = config.get(key, 0)
+    return value if isinstance(value, int) else 0

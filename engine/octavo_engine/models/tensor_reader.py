@@ -1,0 +1,109 @@
+"""Reads the weights of a checkpoint from its mapped files. Knows no layouts and no model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from octavo_engine.errors import ModelLoadError
+from octavo_engine.models.dequantize import FourBitGroups, dequantize, four_bit_groups
+from octavo_engine.models.stored import Matrix, Packed, Scaled, TensorInfo
+from octavo_engine.models.tensor_type import TensorType
+
+# AutoAWQ packs the outputs of a word in this order.
+_AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)
+_WIDE = {TensorType.F32: torch.float32, TensorType.F16: torch.float16, TensorType.BF16: torch.bfloat16}
+_INT4_GROUP = 32
+
+
+class TensorReader:
+    """The mapped files of a checkpoint; what it gives may lie in them, so it must not be kept beyond loading."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        """Map the files privately: nothing is read before it is used, and nothing is ever written.
+
+        Raises:
+            ModelLoadError: a file cannot be mapped.
+        """
+        try:
+            self._files = [
+                torch.from_file(str(file), shared=False, size=file.stat().st_size, dtype=torch.uint8) for file in files
+            ]
+        except (OSError, RuntimeError) as fault:
+            raise ModelLoadError(f"The model's files cannot be read: {fault}") from fault
+
+    def values(self, stored: Matrix) -> torch.Tensor:
+        """The numbers of a tensor in its shape, float32 or as they are stored."""
+        if isinstance(stored, Packed):
+            return self._unpacked(stored)
+        if isinstance(stored, Scaled):
+            return self._scaled(stored)
+        wide = _WIDE.get(stored.type)
+        if wide is not None:
+            return self._view(stored, wide)
+        return dequantize(self._raw(stored), stored.type, stored.shape)
+
+    def groups(self, stored: Matrix) -> FourBitGroups | None:
+        """The 4-bit groups of a matrix as they are stored, without another rounding; None in other formats."""
+        if isinstance(stored, TensorInfo):
+            return four_bit_groups(self._raw(stored), stored.type, stored.shape)
+        if isinstance(stored, Packed):
+            return self._packed_groups(stored)
+        return None
+
+    def _raw(self, tensor: TensorInfo) -> torch.Tensor:
+        return self._files[tensor.file][tensor.offset : tensor.offset + tensor.nbytes]
+
+    def _view(self, tensor: TensorInfo, dtype: torch.dtype) -> torch.Tensor:
+        raw = self._raw(tensor)
+        if tensor.offset % dtype.itemsize:
+            # A header of odd length moves all tensors of its file.
+            raw = raw.clone()
+        return raw.view(dtype).reshape(tensor.shape)
+
+    def _scaled(self, stored: Scaled) -> torch.Tensor:
+        values = self._view(stored.values, torch.float8_e4m3fn).float()
+        scales = self.values(stored.scales).float()
+        if scales.numel() == 1:
+            return values * scales.reshape(())
+        for dimension, (size, count) in enumerate(zip(values.shape, scales.shape, strict=True)):
+            if count not in (1, size):
+                scales = scales.repeat_interleave(-(-size // count), dim=dimension).narrow(dimension, 0, size)
+        return values * scales
+
+    def _unpacked(self, stored: Packed) -> torch.Tensor:
+        quants, zeros, scales, groups = self._integers(stored)
+        return ((quants - zeros[groups]) * scales[groups]).T
+
+    def _packed_groups(self, stored: Packed) -> FourBitGroups | None:
+        quants, zeros, scales, groups = self._integers(stored)
+        inputs, size = len(groups), len(groups) // len(scales)
+        in_order = torch.equal(groups, torch.arange(inputs) // size)
+        if stored.bits != 4 or not in_order or size % _INT4_GROUP:
+            return None
+        scales, zeros = (part.T.repeat_interleave(size // _INT4_GROUP, dim=1) for part in (scales, zeros))
+        return FourBitGroups(quants.T.to(torch.uint8).contiguous(), scales, (8 - zeros) * scales)
+
+    def _integers(self, stored: Packed) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Integers [inputs, outputs]; zero points and scales, float32 [groups, outputs]; the group of each input."""
+        words, zeros = (self._view(part, torch.int32) for part in (stored.words, stored.zeros))
+        scales = self.values(stored.scales).float()
+        inputs = stored.shape[1]
+        order = _AWQ_ORDER if stored.method == "awq" else tuple(range(32 // stored.bits))
+        quants = _unpack(words, stored.bits, order, dim=0 if stored.method == "gptq" else 1)
+        unpacked_zeros = _unpack(zeros, stored.bits, order, dim=1) + stored.zero_shift
+        if stored.group_of is not None:
+            groups = self._view(stored.group_of, torch.int32).long()
+            if groups.min() < 0 or groups.max() >= len(scales):
+                raise ModelLoadError("The model is damaged: an input belongs to a group that is not there.")
+        else:
+            groups = torch.arange(inputs) // (inputs // len(scales))
+        return quants, unpacked_zeros.float(), scales, groups
+
+
+def _unpack(words: torch.Tensor, bits: int, order: Sequence[int], *, dim: int) -> torch.Tensor:
+    """The integers of `bits` bits in words, those of a word next to each other along `dim`, as int32."""
+    parts = torch.stack([(words >> (bits * place)) & ((1 << bits) - 1) for place in order], dim=dim + 1)
+    return parts.flatten(dim, dim + 1)
