@@ -148,8 +148,8 @@ class _Loader:
         rows = [part.shape[0] for part in parts]
         fused = torch.empty(sum(rows), parts[0].shape[1], dtype=self._dtype)
         for target, part in zip(torch.split(fused, rows), parts, strict=True):
-            values = self._reader.values(part)
-            target.copy_(values if scale == 1.0 else values.float() * scale)
+            for start, values in self._reader.pieces(part):
+                target[start : start + len(values)] = values if scale == 1.0 else values.float() * scale
             self._count([part])
         return fused
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -16,6 +17,8 @@ from octavo_engine.models.tensor_type import TensorType
 _AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)
 _WIDE = {TensorType.F32: torch.float32, TensorType.F16: torch.float16, TensorType.BF16: torch.bfloat16}
 _INT4_GROUP = 32
+# Values of a piece: what is made of them fits a processor's cache, and is little beside the model.
+_PIECE = 1 << 19
 
 
 class TensorReader:
@@ -44,6 +47,15 @@ class TensorReader:
         if wide is not None:
             return self._view(stored, wide)
         return dequantize(self._raw(stored), stored.type, stored.shape)
+
+    def pieces(self, stored: Matrix) -> Iterator[tuple[int, torch.Tensor]]:
+        """The numbers of a tensor, some rows after others: first row and values."""
+        if not isinstance(stored, TensorInfo):
+            yield 0, self.values(stored)
+            return
+        rows = max(1, _PIECE // math.prod(stored.shape[1:]))
+        for start in range(0, stored.shape[0], rows):
+            yield start, self.values(stored.rows(start, min(start + rows, stored.shape[0])))
 
     def groups(self, stored: Matrix) -> FourBitGroups | None:
         """The 4-bit groups of a matrix as they are stored, without another rounding; None in other formats."""
