@@ -70,7 +70,7 @@ def open_model(
     runner = ModelRunner(decoder, KvPages(*tensors), page_size=config.page_size, backend=_backend())
     store = open_page_store(
         config,
-        Path(model),
+        found.sources,
         page_bytes=runner.page_bytes,
         arithmetic={
             "kernels": octavo_kernels.identity(),

@@ -98,7 +98,7 @@ def _fp8(weight: torch.Tensor, method: str) -> tuple[torch.Tensor, dict[str, tor
 
 def _words(integers: torch.Tensor, bits: int, *, dim: int) -> torch.Tensor:
     per_word = 32 // bits
-    parts = integers.unflatten(dim, (-1, per_word))
+    parts = integers.reshape(*integers.shape[:dim], -1, per_word, *integers.shape[dim + 1 :])
     shifts = bits * torch.arange(per_word)
     shape = [1] * parts.dim()
     shape[dim + 1] = per_word
@@ -107,7 +107,7 @@ def _words(integers: torch.Tensor, bits: int, *, dim: int) -> torch.Tensor:
 
 def _awq_words(integers: torch.Tensor) -> torch.Tensor:
     """AutoAWQ puts output 2 next to output 0, then 4, 6, 1, 3, 5, 7."""
-    parts = integers.unflatten(1, (-1, 8))[..., [0, 2, 4, 6, 1, 3, 5, 7]]
+    parts = integers.reshape(len(integers), -1, 8)[..., [0, 2, 4, 6, 1, 3, 5, 7]]
     return _int32((parts << (4 * torch.arange(8))).sum(-1))
 
 

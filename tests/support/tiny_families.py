@@ -5,6 +5,7 @@ The writer takes names and keys from the `gguf` package and transformers' own nu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -249,7 +250,11 @@ def write_gguf(
         | family.metadata
         | changes
     )
-    add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}
+    add: dict[type, Callable[[str, Any], None]] = {
+        int: writer.add_uint32,
+        float: writer.add_float32,
+        str: writer.add_string,
+    }
     for key, value in metadata.items():
         add[type(value)](f"{family.architecture}.{key}", value)
     for tensor, values in gguf_tensors(model, name).items():

@@ -41,6 +41,11 @@ class ModelFolder:
     files: tuple[Path, ...]
 
     @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files that decide what the model computes."""
+        return (*self.files, self.path / "config.json")
+
+    @property
     def file_bytes(self) -> int:
         """Size of all safetensors files."""
         return sum(file.stat().st_size for file in self.files)

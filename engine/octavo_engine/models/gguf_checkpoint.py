@@ -36,6 +36,11 @@ class GgufModel:
     header: GgufHeader
     files: tuple[Path, ...]
 
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files that decide what the model computes."""
+        return self.files
+
 
 def read_gguf(source: Path | BinaryIO) -> GgufModel:
     """Read the headers of a model, whichever of its parts is named.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,7 +22,7 @@ _SHARE = 10
 
 
 def open_page_store(
-    config: EngineConfig, model: Path, *, page_bytes: int, arithmetic: Mapping[str, str]
+    config: EngineConfig, files: Sequence[Path], *, page_bytes: int, arithmetic: Mapping[str, str]
 ) -> PageStore | None:
     """The disk tier that `config` asks for; None where it asks for none.
 
@@ -30,7 +30,7 @@ def open_page_store(
 
     Args:
         config: the engine's settings.
-        model: the model's file.
+        files: those that decide what the model computes.
         page_bytes: bytes of one page's keys and values.
         arithmetic: what else decides a page's bytes: kernels, layouts, number types.
     """
@@ -55,16 +55,16 @@ def open_page_store(
 
     def compute() -> None:
         try:
-            digest = digests.compute(model, lambda: store.is_closing)
-            if digest is not None:
-                identify(digest)
+            found = [digests.known(file) or digests.compute(file, lambda: store.is_closing) for file in files]
+            if all(found):
+                identify(" ".join(map(str, found)))
         except OSError as fault:
             # Without it nothing is kept and nothing found.
-            _log.warning("the digest of %s cannot be kept: %s", model.name, fault)
+            _log.warning("the digest of %s cannot be kept: %s", files[0].name, fault)
 
-    digest = digests.known(model)
-    if digest is not None:
-        identify(digest)
+    known = [digests.known(file) for file in files]
+    if all(known):
+        identify(" ".join(map(str, known)))
     else:
         store.run(compute)
     return store

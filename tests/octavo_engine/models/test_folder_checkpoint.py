@@ -104,10 +104,8 @@ def pickled(folder: Path) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
 
 
-def indexed(names: object) -> Callable[[Path], None]:
-    return lambda folder: (
-        (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names})) and None
-    )
+def indexed(names: object) -> Callable[[Path], object]:
+    return lambda folder: (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}))
 
 
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
