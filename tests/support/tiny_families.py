@@ -229,11 +229,17 @@ def tiny_model(name: str, **changes: Any) -> PreTrainedModel:
 
 
 def write_gguf(
-    model: PreTrainedModel, name: str, path: Path, *, kind: gguf.GGMLQuantizationType, **changes: Any
+    model: PreTrainedModel,
+    name: str,
+    path: Path,
+    *,
+    kind: gguf.GGMLQuantizationType,
+    tensors_per_file: int = 0,
+    **changes: Any,
 ) -> None:
-    """Write a model with its matrices stored as `kind`; `changes` replace metadata."""
+    """Write a model with its matrices stored as `kind`; `changes` replace metadata, 0 tensors a file keep it whole."""
     family, config = FAMILIES[name], model.config
-    writer = gguf.GGUFWriter(path, family.architecture)
+    writer = gguf.GGUFWriter(path, family.architecture, split_max_tensors=tensors_per_file)
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     metadata = (
         {
