@@ -13,7 +13,8 @@ class EngineConfig:
 
     Attributes:
         device: "auto" or "cpu".
-        weights: layout of the weights: "auto", "bfloat16", "float32" or "int4".
+        weights: layout of the weights. "auto": what is smallest without rounding beyond that of the file; "bfloat16",
+            "float32"; "int8" and "int4" round matrices that are stored in more bits.
         kv_dtype: element type of the KV pages: "auto", "bfloat16" or "float32".
         page_size: token positions of a page.
         kv_pages: pages of the pool; None derives them from `kv_memory` or from the memory that is free.
@@ -38,7 +39,7 @@ class EngineConfig:
 
     device: str = "auto"
     dtype: str = "auto"
-    weights: Literal["auto", "bfloat16", "float32", "int4"] = "auto"
+    weights: Literal["auto", "bfloat16", "float32", "int8", "int4"] = "auto"
     kv_dtype: str = "auto"
     page_size: int = 16
     kv_pages: int | None = None

@@ -132,7 +132,7 @@ def check_config(config: EngineConfig) -> None:
     _require(config.device in ("auto", "cpu"), "device", config.device, '"auto" or "cpu"')
     _require(config.dtype == "auto", "dtype", config.dtype, '"auto"; set weights and kv_dtype instead')
     _require(config.kv_dtype in ("auto", "bfloat16", "float32"), "kv_dtype", config.kv_dtype, "auto, bfloat16, float32")
-    layouts = ("auto", "bfloat16", "float32", "int4")
+    layouts = ("auto", "bfloat16", "float32", "int8", "int4")
     _require(config.weights in layouts, "weights", config.weights, f"one of {', '.join(layouts)}")
     _require(config.speculation in ("auto", "off"), "speculation", config.speculation, '"auto" or "off"')
     _require(config.page_size == 16, "page_size", config.page_size, "16")

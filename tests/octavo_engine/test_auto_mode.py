@@ -17,9 +17,9 @@ from octavo_engine.kv_pages import KvPages
 from octavo_engine.local_engine import LocalEngine
 from octavo_engine.models.decoder import Decoder
 from octavo_engine.models.gguf_header import read_header
-from octavo_engine.models.loader import CROSSING
 from octavo_engine.page_move import MoveKind, PageMove
 from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
+from octavo_kernels.weights.int4 import CROSSING
 from ragged import batch, stale_pages
 from tiny_decoder import decoder_of
 
@@ -87,8 +87,8 @@ def test_how_far_answers_differ_by_company_chunk_cache_and_fork(decoder: Decoder
     figures = {
         f"batched: {COMPANY} together, against alone": compare(alone, together(decoder, texts)),
         "decoded: a token at a time, against the prompt at once": compare(whole, alone),
-        "chunked: 16 tokens each, against the prompt at once": compare(
-            whole, in_pieces(decoder, texts, list(range(16, LENGTH + 1, 16)))
+        "chunked: 24 tokens each, against the prompt at once": compare(
+            whole, in_pieces(decoder, texts, list(range(24, LENGTH + 1, 24)))
         ),
         "chunked: 6 tokens each, against the prompt at once": compare(
             whole, in_pieces(decoder, texts, [*range(6, LENGTH, 6), LENGTH])
@@ -105,7 +105,7 @@ def test_how_far_answers_differ_by_company_chunk_cache_and_fork(decoder: Decoder
         assert -1e-6 < figure["kl"] < 0.01, name
         assert figure["changed"] < 0.1, name
     # Rows of one layout do not differ at all; those of two do, or nothing was measured.
-    exact = "chunked: 16 tokens each, against the prompt at once"
+    exact = "chunked: 24 tokens each, against the prompt at once"
     assert figures[exact] == {"kl": 0.0, "changed": 0.0}
     assert all(figure["kl"] > 0 for name, figure in figures.items() if name != exact)
 

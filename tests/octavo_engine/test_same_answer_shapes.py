@@ -26,7 +26,7 @@ from tiny_engine import ask, tiny_engine
 from tiny_families import VOCABULARY, tiny_model, write_gguf
 
 Kind = gguf.GGMLQuantizationType
-Layout = Literal["auto", "float32", "int4"]
+Layout = Literal["auto", "float32", "int8", "int4"]
 SHAPES: dict[str, dict[str, Any]] = {
     "gqa": {"num_hidden_layers": 2},
     "mha-untied": {"num_key_value_heads": 4, "tie_word_embeddings": False, "hidden_size": 96, "num_hidden_layers": 2},
@@ -43,6 +43,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 LABS: list[tuple[str, Layout]] = [
     *((shape, "auto") for shape in SHAPES),
     ("gqa", "int4"),
+    ("gqa", "int8"),
     ("wide-heads", "int4"),
     ("mha-untied", "float32"),
     ("gqa-four-to-one", "float32"),
@@ -130,8 +131,8 @@ def prompt(length: int, seed: int = 0) -> list[int]:
 def test_the_layouts_are_those_that_are_meant(opened: Lab, request: pytest.FixtureRequest) -> None:
     layout = request.node.callspec.params["opened"][1]
     matrices, head = opened.decoder.describe_layouts()
-    assert {"auto": "bfloat16", "float32": "float32", "int4": "int4"}[layout] in matrices
-    assert ("float32" if layout == "float32" else "bfloat16") in head
+    assert {"auto": "bfloat16"}.get(layout, layout) in matrices
+    assert {"auto": "bfloat16", "float32": "float32"}.get(layout, "int8") in head
 
 
 def test_answers_are_various_and_mostly_certain(opened: Lab) -> None:

@@ -25,7 +25,7 @@ class Decoder:
         """Hold a loaded model."""
         self._spec = spec
         self._weights = weights
-        self.kv_dtype = weights.embedding.dtype
+        self.kv_dtype = weights.dtype
         self.weight_bytes = weights.nbytes
         self.vocab_size = spec.vocab_size
         self.context_length = spec.context_length
@@ -59,7 +59,7 @@ class Decoder:
         """
         weights = self._weights
         step = DecoderStep(self._spec, weights, batch)
-        residual = weights.embedding[torch.from_numpy(batch.token_ids)].float()
+        residual = weights.embedding(torch.from_numpy(batch.token_ids))
         if self._spec.embedding_scale != 1.0:
             residual *= self._embedding_scale()
         update: torch.Tensor | None = None

@@ -20,7 +20,7 @@ class DecoderStep:
 
     def __init__(self, spec: ModelSpec, weights: DecoderWeights, batch: ForwardBatch) -> None:
         """Prepare a pass over `batch`."""
-        dtype = weights.embedding.dtype
+        dtype = weights.dtype
         tokens = len(batch.token_ids)
         self._spec = spec
         self._activation = spec.architecture.activation

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from octavo_engine.models.rotary import RotaryTable
-from octavo_kernels.weights import Linear
+from octavo_kernels.weights import Embedding, Linear
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +90,22 @@ class DecoderWeights:
     """A whole model.
 
     Attributes:
-        embedding: [vocab_size, hidden], bfloat16 or float32.
+        dtype: of the activations between products, and of the KV pages: bfloat16 or float32.
+        embedding: [vocab_size, hidden].
         layers: from the first to the last.
         final_norm: float32 [hidden].
         head: to the logits.
+        is_tied: the head is the embedding's table.
         rope: the rotation of layers that see everything.
         local_rope: the rotation of layers with a window.
     """
 
-    embedding: torch.Tensor
+    dtype: torch.dtype
+    embedding: Embedding
     layers: tuple[LayerWeights, ...]
     final_norm: torch.Tensor
     head: Linear
+    is_tied: bool
     rope: RotaryTable
     local_rope: RotaryTable
 
@@ -109,7 +113,7 @@ class DecoderWeights:
     def nbytes(self) -> int:
         """Bytes of everything; a tied embedding counts once."""
         tables = {id(table): table.nbytes for table in (self.rope, self.local_rope)}
-        head = 0 if self._tied() else self.head.nbytes
+        head = 0 if self.is_tied else self.head.nbytes
         norms = self.final_norm.nbytes + sum(norm.nbytes for layer in self.layers for norm in layer.norms())
         matrices = sum(matrix.nbytes for layer in self.layers for matrix in layer.matrices())
         return self.embedding.nbytes + head + norms + matrices + sum(tables.values())
@@ -124,7 +128,3 @@ class DecoderWeights:
         lines = [f"{counts[name]} matrices: {name}, {sizes[name] / 1e6:.0f} MB" for name in counts]
         lines.append(f"head: {self.head.name}, {self.head.nbytes / 1e6:.0f} MB")
         return tuple(lines)
-
-    def _tied(self) -> bool:
-        weight = getattr(self.head, "weight", None)
-        return isinstance(weight, torch.Tensor) and weight.data_ptr() == self.embedding.data_ptr()

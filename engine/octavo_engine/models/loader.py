@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
 
 import torch
 
@@ -11,16 +11,25 @@ from octavo_engine.errors import LoadCancelled
 from octavo_engine.models.checkpoint import Checkpoint
 from octavo_engine.models.decoder import Decoder
 from octavo_engine.models.decoder_weights import DecoderWeights, Experts, FeedForward, LayerWeights
+from octavo_engine.models.layout import Layout, Weights, choose_layout, table_layout
 from octavo_engine.models.rotary import RotaryTable
 from octavo_engine.models.stored import Matrix, Packed, Scaled, Stack, TensorInfo
 from octavo_engine.models.tensor_reader import TensorReader
-from octavo_kernels.weights import BFloat16Linear, Biased, ByRows, Float32Linear, Int4Linear, Linear
+from octavo_engine.models.weight_groups import WeightGroups, joined, quantize
+from octavo_kernels.weights import (
+    BFloat16Linear,
+    Biased,
+    DenseEmbedding,
+    Embedding,
+    Float32Linear,
+    Int4Linear,
+    Int8Linear,
+    Joined,
+    Linear,
+    PackedEmbedding,
+)
 
-Weights = Literal["auto", "bfloat16", "float32", "int4"]
 Progress = Callable[[str, int, int], bool | None]
-
-# Rows from which the bfloat16 product is faster than the 4-bit one; see docs/benchmarks/kernels-cpu.md.
-CROSSING = 8
 
 
 def load_decoder(
@@ -35,8 +44,8 @@ def load_decoder(
 
     Args:
         checkpoint: the model on disk.
-        weights: the layout of the matrices. "auto": 4 bits for few rows where the file has them, bfloat16 otherwise.
-        batch_invariant: use one layout for every number of rows, so that a row's result never depends on the others.
+        weights: the layout of the matrices; see `choose_layout`.
+        batch_invariant: one layout and one way for every number of rows, so that no row's result depends on others.
         max_context: positions that a sequence may have; None for as many as the model states.
         progress: called with ("weights", bytes done, bytes in all); returning False cancels.
 
@@ -44,41 +53,59 @@ def load_decoder(
         ModelLoadError: the files are damaged.
         LoadCancelled: `progress` returned False.
     """
-    layout: Weights = "bfloat16" if weights == "auto" and batch_invariant else weights
-    return Decoder(checkpoint.spec, _Loader(checkpoint, layout, progress).load(max_context))
+    if weights == "auto" and batch_invariant:
+        weights = "bfloat16"
+    loader = _Loader(checkpoint, weights, progress, is_invariant=batch_invariant)
+    return Decoder(checkpoint.spec, loader.load(max_context))
 
 
 class _Loader:
     """Reads tensors one after another and counts their bytes."""
 
-    def __init__(self, checkpoint: Checkpoint, layout: Weights, progress: Progress | None) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, weights: Weights, progress: Progress | None, *, is_invariant: bool
+    ) -> None:
         self._tensors = checkpoint.tensors
         self._spec = checkpoint.spec
         self._norm_offset = checkpoint.norm_offset
-        self._layout = layout
+        self._weights = weights
+        self._is_invariant = is_invariant
         self._progress = progress
         self._done = 0
         self._total = checkpoint.nbytes
-        self._dtype = torch.float32 if layout == "float32" else torch.bfloat16
+        self._dtype = torch.float32 if weights == "float32" else torch.bfloat16
         self._reader = TensorReader(checkpoint.files)
 
     def load(self, max_context: int | None) -> DecoderWeights:
         """All weights of the model."""
         self._report(0)
         spec = self._spec
-        embedding = self._dense_matrix("token_embd.weight")
-        head = self._dense(embedding if spec.tied_head else self._dense_matrix("output.weight"))
+        embedding = self._embedding(self._matrix("token_embd.weight"))
         context = min(spec.context_length, max_context or spec.context_length)
         factors = self._vector("rope_freqs.weight") if spec.rope_factors else None
         rope = RotaryTable(spec.rope, context=context, factors=factors)
         return DecoderWeights(
+            dtype=self._dtype,
             embedding=embedding,
             layers=tuple(self._layer(index) for index in range(spec.layers)),
             final_norm=self._norm("output_norm.weight"),
-            head=head,
+            head=embedding.head(one_path=self._is_invariant) if spec.tied_head else self._head(),
+            is_tied=spec.tied_head,
             rope=rope,
             local_rope=rope if spec.local_rope is None else RotaryTable(spec.local_rope, context=context),
         )
+
+    def _embedding(self, table: Matrix) -> Embedding:
+        if table_layout(self._layout(table)) is Layout.INT8:
+            groups = self._groups(table, Layout.INT8, 1.0)
+            return PackedEmbedding(groups.integers, scales=groups.scales, offsets=groups.offsets)
+        return DenseEmbedding(self._fused([table], 1.0))
+
+    def _head(self) -> Linear:
+        matrix = self._matrix("output.weight")
+        if table_layout(self._layout(matrix)) is Layout.INT8:
+            return self._int8(self._groups(matrix, Layout.INT8, 1.0))
+        return self._dense(self._fused([matrix], 1.0))
 
     def _layer(self, index: int) -> LayerWeights:
         prefix = f"blk.{index}."
@@ -136,13 +163,44 @@ class _Loader:
             yield self._vector(f"{name}.bias") if known else torch.zeros(self._matrix(f"{name}.weight").shape[0])
 
     def _product(self, parts: Sequence[Matrix], *, scale: float = 1.0) -> Linear:
-        """The matrices one below the other in the wanted layout."""
-        few = self._int4(parts, scale) if self._layout in ("auto", "int4") else None
-        if few is not None and self._layout == "int4":
-            self._count(parts)
-            return few
-        many = self._dense(self._fused(parts, scale))
-        return many if few is None else ByRows(few, many, crossing=CROSSING)
+        """The matrices one below the other, each in its layout; neighbours that lie alike become one matrix."""
+        made: list[Linear] = []
+        for layout, group in itertools.groupby(parts, self._layout):
+            alike = list(group)
+            if layout in (Layout.INT4, Layout.INT8):
+                made += self._packed(alike, layout, scale)
+            else:
+                made.append(self._dense(self._fused(alike, scale)))
+        return made[0] if len(made) == 1 else Joined(made)
+
+    def _layout(self, part: Matrix) -> Layout:
+        return choose_layout(part.format, part.shape[0], part.shape[1], self._weights)
+
+    def _packed(self, parts: Sequence[Matrix], layout: Layout, scale: float) -> Iterator[Linear]:
+        """Matrices in 4 or 8 bits."""
+        read = [self._groups(part, layout, scale) for part in parts]
+        for _, alike in itertools.groupby(read, lambda groups: (groups.group, groups.offsets is None)):
+            groups = joined(list(alike))
+            yield self._int4(groups) if layout is Layout.INT4 else self._int8(groups)
+
+    def _groups(self, part: Matrix, layout: Layout, scale: float) -> WeightGroups:
+        stored = self._reader.groups(part)
+        if stored is None or (layout is Layout.INT4 and stored.bits > 4):
+            stored = quantize(self._reader.values(part), 4 if layout is Layout.INT4 else 8)
+        self._count([part])
+        return stored.times(scale)
+
+    def _int4(self, groups: WeightGroups) -> Int4Linear:
+        if groups.offsets is None:
+            quants, zeros = groups.integers + 8, torch.zeros_like(groups.scales)
+        else:
+            quants, zeros = groups.integers, groups.offsets + 8 * groups.scales
+        crossing = {"crossing": None} if self._is_invariant else {}
+        return Int4Linear(quants.view(torch.uint8), scales=groups.scales, zeros=zeros, **crossing)
+
+    def _int8(self, groups: WeightGroups) -> Int8Linear:
+        crossing = {"crossing": None} if self._is_invariant else {}
+        return Int8Linear(groups.integers, scales=groups.scales, offsets=groups.offsets, **crossing)
 
     def _fused(self, parts: Sequence[Matrix], scale: float) -> torch.Tensor:
         rows = [part.shape[0] for part in parts]
@@ -153,22 +211,8 @@ class _Loader:
             self._count([part])
         return fused
 
-    def _int4(self, parts: Sequence[Matrix], scale: float) -> Int4Linear | None:
-        """The 4-bit layout, if all parts are stored in 4 bits and their shape fits."""
-        if not Int4Linear.fits(sum(part.shape[0] for part in parts), parts[0].shape[1]):
-            return None
-        all_groups = [self._reader.groups(part) for part in parts]
-        groups = [part for part in all_groups if part is not None]
-        if len(groups) < len(all_groups):
-            return None
-        return Int4Linear(
-            torch.cat([part.quants for part in groups]),
-            scales=torch.cat([part.scales for part in groups]) * scale,
-            zeros=torch.cat([part.zeros for part in groups]) * scale,
-        )
-
     def _dense(self, weight: torch.Tensor) -> Linear:
-        return Float32Linear(weight) if self._layout == "float32" else BFloat16Linear(weight)
+        return Float32Linear(weight) if self._weights == "float32" else BFloat16Linear(weight)
 
     def _dense_matrix(self, name: str) -> torch.Tensor:
         return self._fused([self._matrix(name)], 1.0)

@@ -9,14 +9,14 @@ from pathlib import Path
 import torch
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.models.dequantize import FourBitGroups, dequantize, four_bit_groups
+from octavo_engine.models.dequantize import dequantize, stored_groups
 from octavo_engine.models.stored import Matrix, Packed, Scaled, TensorInfo
 from octavo_engine.models.tensor_type import TensorType
+from octavo_engine.models.weight_groups import GROUP, WeightGroups
 
 # AutoAWQ packs the outputs of a word in this order.
 _AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)
 _WIDE = {TensorType.F32: torch.float32, TensorType.F16: torch.float16, TensorType.BF16: torch.bfloat16}
-_INT4_GROUP = 32
 # Values of a piece: what is made of them fits a processor's cache, and is little beside the model.
 _PIECE = 1 << 19
 
@@ -57,10 +57,10 @@ class TensorReader:
         for start in range(0, stored.shape[0], rows):
             yield start, self.values(stored.rows(start, min(start + rows, stored.shape[0])))
 
-    def groups(self, stored: Matrix) -> FourBitGroups | None:
-        """The 4-bit groups of a matrix as they are stored, without another rounding; None in other formats."""
+    def groups(self, stored: Matrix) -> WeightGroups | None:
+        """The groups of a matrix as they are stored, without another rounding; None where it has none."""
         if isinstance(stored, TensorInfo):
-            return four_bit_groups(self._raw(stored), stored.type, stored.shape)
+            return stored_groups(self._raw(stored), stored.type, stored.shape)
         if isinstance(stored, Packed):
             return self._packed_groups(stored)
         return None
@@ -89,14 +89,16 @@ class TensorReader:
         quants, zeros, scales, groups = self._integers(stored)
         return ((quants - zeros[groups]) * scales[groups]).T
 
-    def _packed_groups(self, stored: Packed) -> FourBitGroups | None:
+    def _packed_groups(self, stored: Packed) -> WeightGroups | None:
         quants, zeros, scales, groups = self._integers(stored)
         inputs, size = len(groups), len(groups) // len(scales)
         in_order = torch.equal(groups, torch.arange(inputs) // size)
-        if stored.bits != 4 or not in_order or size % _INT4_GROUP:
+        if not in_order or size % GROUP:
             return None
-        scales, zeros = (part.T.repeat_interleave(size // _INT4_GROUP, dim=1) for part in (scales, zeros))
-        return FourBitGroups(quants.T.to(torch.uint8).contiguous(), scales, (8 - zeros) * scales)
+        # Integers of eight bits are made signed.
+        middle = 128 if stored.bits == 8 else 0
+        scales, zeros = (part.T.repeat_interleave(size // GROUP, dim=1) for part in (scales, zeros - middle))
+        return WeightGroups((quants - middle).T.to(torch.int8).contiguous(), scales, -zeros * scales, stored.bits)
 
     def _integers(self, stored: Packed) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Integers [inputs, outputs]; zero points and scales, float32 [groups, outputs]; the group of each input."""

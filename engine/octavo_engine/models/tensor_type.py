@@ -97,5 +97,22 @@ IN_GGUF = frozenset(int(kind) for kind in TensorType if kind < TensorType.F8_E4M
 
 # The formats that Octavo computes with, each read by `dequantize`.
 READABLE = frozenset(
-    {TensorType.F32, TensorType.F16, TensorType.BF16, TensorType.Q4_0, TensorType.Q4_1, TensorType.Q8_0}
+    {
+        TensorType.F32,
+        TensorType.F16,
+        TensorType.BF16,
+        TensorType.Q4_0,
+        TensorType.Q4_1,
+        TensorType.Q5_0,
+        TensorType.Q5_1,
+        TensorType.Q8_0,
+        TensorType.Q2_K,
+        TensorType.Q3_K,
+        TensorType.Q4_K,
+        TensorType.Q5_K,
+        TensorType.Q6_K,
+        TensorType.IQ4_NL,
+        TensorType.IQ4_XS,
+        TensorType.MXFP4,
+    }
 )

@@ -22,6 +22,7 @@ from octavo_kernels.cpu.vector import (
     Emit,
     call_llvm,
     first_mask,
+    integers,
     load_value,
     operation,
     pointer,
@@ -65,6 +66,24 @@ def load_int8(builder: Builder, values: Any) -> ir.Value:
     return builder.sitofp(builder.sext(load_value(builder, values[0], BYTES, 1), INTS), FLOATS)
 
 
+def _nibbles(builder: Builder, integers_: ir.Value) -> ir.Value:
+    return builder.sitofp(builder.sub(integers_, integers(8)), FLOATS)
+
+
+@operation(VECTOR, types.intp)
+def load_low_nibbles(builder: Builder, values: Any) -> ir.Value:
+    """The low halves of 16 bytes at address a, less 8, as numbers."""
+    wide = builder.zext(load_value(builder, values[0], BYTES, 1), INTS)
+    return _nibbles(builder, builder.and_(wide, integers(15)))
+
+
+@operation(VECTOR, types.intp)
+def load_high_nibbles(builder: Builder, values: Any) -> ir.Value:
+    """The high halves of 16 bytes at address a, less 8, as numbers."""
+    wide = builder.zext(load_value(builder, values[0], BYTES, 1), INTS)
+    return _nibbles(builder, builder.lshr(wide, integers(4)))
+
+
 @operation(VECTOR, types.intp, types.intp)
 def load_first(builder: Builder, values: Any) -> ir.Value:
     """The first b float32 at address a, then zeros; nothing behind them is read."""
@@ -87,6 +106,15 @@ def store(builder: Builder, values: Any) -> ir.Value:
 def store_bfloat16(builder: Builder, values: Any) -> ir.Value:
     """Write the vector b as 16 bfloat16 to address a."""
     return store_value(builder, rounded_bits(builder, values[1]), values[0], 2)
+
+
+@operation(types.void, types.intp, VECTOR)
+def store_finite_bfloat16(builder: Builder, values: Any) -> ir.Value:
+    """Write the vector b, which holds no NaN, as 16 bfloat16 to address a."""
+    bits = builder.bitcast(values[1], INTS)
+    odd = builder.and_(builder.lshr(bits, integers(16)), integers(1))
+    rounded = builder.add(bits, builder.add(odd, integers(0x7FFF)))
+    return store_value(builder, builder.trunc(builder.lshr(rounded, integers(16)), SHORTS), values[0], 2)
 
 
 @operation(types.void, types.intp, VECTOR, types.intp)
