@@ -80,7 +80,7 @@ def compare(plain: torch.Tensor, other: torch.Tensor) -> dict[str, float]:
 def test_how_far_answers_differ_by_company_chunk_cache_and_fork(decoder: Decoder, texts: list[list[int]]) -> None:
     whole = in_pieces(decoder, texts, [LENGTH])
     alone = in_pieces(decoder, texts, list(range(1, LENGTH + 1)))
-    cached, kept = LENGTH - CROSSING, LENGTH - 20
+    cached, kept = LENGTH - CROSSING // 2, LENGTH - 20
     # A fork goes on from pages that its parent wrote while it decoded; a resubmission reads the same text as a prompt.
     forked = in_pieces(decoder, texts, list(range(kept, LENGTH + 1)))[:, -12:]
     resubmitted = in_pieces(decoder, texts, list(range(LENGTH - 12, LENGTH + 1)))[:, -12:]

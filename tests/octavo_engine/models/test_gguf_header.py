@@ -7,6 +7,7 @@ import io
 import struct
 import time
 from pathlib import Path
+from typing import Any
 
 import gguf
 import pytest
@@ -97,7 +98,7 @@ def test_a_truncated_model_says_how_much_is_missing(tiny: Path, tmp_path: Path) 
         ({"attention.head_count": 0}, "head"),
     ],
 )
-def test_a_header_that_contradicts_itself(tmp_path: Path, changes: dict[str, object], words: str) -> None:
+def test_a_header_that_contradicts_itself(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
     write_gguf(tiny_model("llama", num_hidden_layers=2), "llama", tmp_path / "tiny.gguf", kind=Kind.F16, **changes)
     with pytest.raises(ModelLoadError, match=words):
         decoder_of(tmp_path / "tiny.gguf")
