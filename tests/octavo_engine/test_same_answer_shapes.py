@@ -40,8 +40,11 @@ SHAPES: dict[str, dict[str, Any]] = {
     "wide-heads": {"num_attention_heads": 2, "num_key_value_heads": 1, "hidden_size": 256, "num_hidden_layers": 2},
 }
 # What "auto" chooses under batch_invariant=True is bfloat16; 4 bits need a file that has them.
+# Shapes are of llamas; these are other families, whole.
+FAMILIES = ("mistral", "gemma2", "gemma3", "qwen3", "olmo2", "qwen3-moe")
 LABS: list[tuple[str, Layout]] = [
     *((shape, "auto") for shape in SHAPES),
+    *((family, "auto") for family in FAMILIES),
     ("gqa", "int4"),
     ("gqa", "int8"),
     ("wide-heads", "int4"),
@@ -106,8 +109,9 @@ class Lab:
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     shape, layout = request.param
     path = tmp_path_factory.mktemp("tiny") / f"{shape}.gguf"
-    model = tiny_model("llama", **SHAPES[shape])
-    write_gguf(model, "llama", path, kind=Kind.Q4_0 if layout == "int4" else Kind.BF16)
+    family = shape if shape in FAMILIES else "llama"
+    model = tiny_model(family, **SHAPES.get(shape, {"num_hidden_layers": 2}))
+    write_gguf(model, family, path, kind=Kind.Q4_0 if layout == "int4" else Kind.BF16)
     lab = Lab(path, decoder_of(path, weights=layout, batch_invariant=True), is_exact=layout != "float32")
     yield lab
     lab.engine.close()

@@ -102,6 +102,13 @@ def first_lanes(builder: Builder, values: Any) -> ir.Value:
     return builder.select(first_mask(builder, count), vector, spread(builder, other))
 
 
+@operation(VECTOR, VECTOR, types.intp, types.float32)
+def last_lanes(builder: Builder, values: Any) -> ir.Value:
+    """The lanes of a from number b on, then c in those before; b may lie outside 0 to 16."""
+    vector, count, other = values
+    return builder.select(first_mask(builder, count), spread(builder, other), vector)
+
+
 @operation(VECTOR, VECTOR)
 def exp(builder: Builder, values: Any) -> ir.Value:
     """Euler's number to the power of each lane, within 2 units in the last place; 0 below -87, and at 87 at most."""

@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from octavo_kernels.cpu.arithmetic import add, exp, first_lanes, fma, largest, mul, splat, sub
+from octavo_kernels.cpu.arithmetic import add, div, exp, first_lanes, fma, largest, last_lanes, mul, splat, sub
 from octavo_kernels.cpu.memory import load, put, scalar, store, transpose, transpose_bfloat16
 from octavo_kernels.cpu.rows import read
 
@@ -54,9 +54,32 @@ def load_values(values: int, present: int, target: int, width: int, head_dim: in
 
 
 @numba.njit
-def weights(scores: Any, visible: int, maximum: int, norm: int, target: int) -> np.float32:
-    """Turn a row's scores into weights at `target`; update its maximum and lanes of its norm. Gives the decay."""
+def forget_values(values: int, past: int, width: int) -> None:
+    """Zero the first `past` positions of a tile of values: nobody sees them, so they may hold anything."""
+    zero = splat(np.float32(0))
+    for index in range(0, width, 16):
+        for position in range(min(past, TILE)):
+            store(values + 64 * index + 64 * position, zero)
+
+
+@numba.njit
+def capped(scores: Any, cap: np.float32) -> Any:
+    """Cap * tanh(scores / cap), where tanh(x) = 1 - 2 / (exp(2 x) + 1)."""
+    one = splat(np.float32(1))
+    grown = exp(mul(scores, splat(np.float32(2) / cap)))
+    return mul(splat(cap), sub(one, div(splat(np.float32(2)), add(grown, one))))
+
+
+@numba.njit
+def weights(scores: Any, past: int, visible: int, maximum: int, norm: int, target: int) -> np.float32:
+    """Turn a row's scores into weights at `target`; update its maximum and lanes of its norm. Gives the decay.
+
+    The row sees the positions from `past` to before `visible`; both may lie outside the tile. A row that has seen
+    nothing yet weighs what is hidden by exp(0); the first position that it sees decays that to 0.
+    """
     scores = first_lanes(scores, visible, HIDDEN)
+    if past > 0:
+        scores = last_lanes(scores, past, HIDDEN)
     before = scalar(maximum)
     now = max(before, largest(scores))
     weight = exp(sub(scores, splat(now)))

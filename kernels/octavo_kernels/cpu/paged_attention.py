@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numba
 import numpy as np
 import torch
@@ -12,6 +14,8 @@ from octavo_kernels.cpu.attention_tile import (
     ROWS,
     TILE,
     add_values,
+    capped,
+    forget_values,
     load_keys,
     load_values,
     tile_scores,
@@ -28,7 +32,6 @@ from octavo_kernels.cpu.native_kernel import (
     thread_number,
 )
 from octavo_kernels.cpu.rows import read, write
-from octavo_kernels.reference import paged_attention as reference
 
 __all__ = ["declines", "paged_attention"]
 
@@ -108,22 +111,36 @@ def _attend(arguments: int, table: int, head: int, first: int, rows: int, group:
     values = keys + 64 * width
     stage = values + 64 * width
     last = first + (rows - 1) // group
-    for start in range(0, last + 1, TILE):
+    # Without a window, one that reaches beyond the beginning.
+    window = operand(arguments, 10)
+    if window == 0:
+        window = last + 1
+    cap = np.float32(float_operand(arguments, 19))
+    lowest = max(0, first - window + 1)
+    for start in range(lowest // TILE * TILE, last + 1, TILE):
         _fetch(arguments, table, head, start, min(TILE, last + 1 - start), keys, values, stage)
+        if start < lowest:
+            forget_values(values, lowest - start, width)
         for row in range(0, padded, ROWS):
-            # The last of the four rows sees most; when it sees nothing here, none does.
-            if first + (row + ROWS - 1) // group < start:
+            # The last of the four rows sees furthest ahead, the first furthest back; what they do not see, none does.
+            if first + (row + ROWS - 1) // group < start or first + row // group - window >= start + TILE - 1:
                 continue
             a, b, c, d = tile_scores(scratch + 4 * row * width, keys, head_dim, 4 * width)
+            if cap > 0:
+                a, b, c, d = capped(a, cap), capped(b, cap), capped(c, cap), capped(d, cap)
             seen = first - start + 1
+            past = seen - window
             norm = norms + 64 * row
             maximum = maxima + 4 * row
-            decays = (
-                weights(a, seen + row // group, maximum, norm, weight),
-                weights(b, seen + (row + 1) // group, maximum + 4, norm + 64, weight + 64),
-                weights(c, seen + (row + 2) // group, maximum + 8, norm + 128, weight + 128),
-                weights(d, seen + (row + 3) // group, maximum + 12, norm + 192, weight + 192),
-            )
+            ahead = row // group
+            decay_a = weights(a, past + ahead, seen + ahead, maximum, norm, weight)
+            ahead = (row + 1) // group
+            decay_b = weights(b, past + ahead, seen + ahead, maximum + 4, norm + 64, weight + 64)
+            ahead = (row + 2) // group
+            decay_c = weights(c, past + ahead, seen + ahead, maximum + 8, norm + 128, weight + 128)
+            ahead = (row + 3) // group
+            decay_d = weights(d, past + ahead, seen + ahead, maximum + 12, norm + 192, weight + 192)
+            decays = (decay_a, decay_b, decay_c, decay_d)
             add_values(sums + 4 * row * width, 4 * width, weight, values, width, decays)
 
 
@@ -195,19 +212,6 @@ def paged_attention(
     softcap: float,
 ) -> None:
     """See `octavo_kernels.operations.paged_attention`."""
-    if window or softcap:
-        reference.paged_attention(
-            q,
-            kv_layer,
-            page_table=page_table,
-            query_starts=query_starts,
-            context_lengths=context_lengths,
-            scale=scale,
-            out=out,
-            window=window,
-            softcap=softcap,
-        )
-        return
     tokens, heads, head_dim = q.shape
     _, pages, kv_heads, page_size, _ = kv_layer.shape
     sequences = len(context_lengths)
@@ -224,7 +228,7 @@ def paged_attention(
     assert len(query_starts) == sequences + 1, "each sequence has a first row and a last one"
     scratch = _scratch(heads // kv_heads, head_dim)
     _KERNEL(
-        tokens * heads * page_table.shape[1] * page_size * head_dim // 64,
+        tokens * heads * min(page_table.shape[1] * page_size, window or sys.maxsize) * head_dim // 64,
         q.data_ptr(),
         kv_layer.data_ptr(),
         pages,
@@ -235,7 +239,7 @@ def paged_attention(
         kv_heads,
         page_size,
         head_dim,
-        0,
+        window,
         int(q.dtype == torch.bfloat16),
         float_bits(scale),
         sequences,
@@ -244,6 +248,7 @@ def paged_attention(
         out.data_ptr(),
         scratch.data_ptr(),
         scratch.stride(0) * 4,
+        float_bits(softcap),
     )
 
 
