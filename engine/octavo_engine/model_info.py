@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from octavo_engine.model_sizes import ModelSizes
+
 # Names of quantisations at the end of a file's name: Q4_K_M, IQ4_XS, BF16, MXFP4.
 _QUANTISATION = re.compile(r"[-_. ]+(?:i?q\d\w*|b?f(?:16|32)|mxfp4)$", re.IGNORECASE)
 
@@ -45,6 +47,7 @@ class ModelInfo:
         context_length: positions that the model was trained for.
         features: of "system", "tools", "reasoning", "vision", by what its chat template uses.
         sampling_defaults: the model's own recommendation, if it has one.
+        sizes: what its memory depends on; None where it cannot run.
     """
 
     path: Path | None
@@ -62,3 +65,4 @@ class ModelInfo:
     features: frozenset[str]
     sampling_defaults: Mapping[str, Any]
     license: str | None
+    sizes: ModelSizes | None = None

@@ -14,6 +14,7 @@ from octavo_engine.api import OnProgress
 from octavo_engine.config import EngineConfig
 from octavo_engine.devices import physical_cores
 from octavo_engine.errors import InvalidRequest, LoadCancelled, ModelLoadError
+from octavo_engine.fit import require_room
 from octavo_engine.inspection import checkpoint_of, describe, read_model
 from octavo_engine.kv_pages import KvPages
 from octavo_engine.model_info import ModelInfo
@@ -45,6 +46,7 @@ def open_model(
         raise ModelLoadError(info.reason)
     if isinstance(found, ModelFolder):
         raise ModelLoadError("Tokenizers of Hugging Face folders are not read yet.")
+    require_room(info, config)
     tokenizer = GgufTokenizer(found.header.metadata, config.chat_template)
     torch.set_num_threads(config.threads or physical_cores())
     octavo_kernels.warm(lambda done, total: report.stage("kernels", done, total))

@@ -7,7 +7,8 @@ from typing import Any
 
 from octavo_engine.errors import ModelLoadError
 from octavo_engine.model_info import ModelInfo, template_features
-from octavo_engine.models.checkpoint import main_format
+from octavo_engine.models.checkpoint import Checkpoint, main_format
+from octavo_engine.models.checkpoint_sizes import checkpoint_sizes
 from octavo_engine.models.folder_checkpoint import ModelFolder, folder_checkpoint, read_json
 from octavo_engine.models.stored import weights_in
 
@@ -19,7 +20,8 @@ def folder_info(folder: ModelFolder) -> ModelInfo:
     config = folder.config
     text = config.get("text_config") if isinstance(config.get("text_config"), Mapping) else config
     assert isinstance(text, Mapping)
-    parameters, quantization, reason = _weights(folder)
+    checkpoint, reason = _opened(folder)
+    tensors = folder.tensors if checkpoint is None else checkpoint.tensors
     template = _chat_template(folder)
     return ModelInfo(
         path=folder.path,
@@ -27,26 +29,28 @@ def folder_info(folder: ModelFolder) -> ModelInfo:
         architecture=str(config.get("model_type", "unknown")),
         supported=reason is None,
         reason=reason,
-        parameters=parameters,
-        quantization=quantization,
+        parameters=sum(map(weights_in, tensors.values())),
+        quantization=main_format(tensors),
         file_bytes=folder.file_bytes,
-        context_length=_number(text, "max_position_embeddings"),
+        context_length=checkpoint.spec.context_length
+        if checkpoint is not None
+        else _number(text, "max_position_embeddings"),
         vocab_size=_number(text, "vocab_size"),
         layers=_number(text, "num_hidden_layers"),
         chat_template=template,
         features=template_features(template),
         sampling_defaults=_sampling(folder),
         license=None,
+        sizes=None if checkpoint is None else checkpoint_sizes(checkpoint),
     )
 
 
-def _weights(folder: ModelFolder) -> tuple[int, str, str | None]:
-    """Number of weights, the format of most, and why the model cannot run."""
+def _opened(folder: ModelFolder) -> tuple[Checkpoint | None, str | None]:
+    """The checkpoint, or why the model cannot run."""
     try:
-        tensors = folder_checkpoint(folder).tensors
+        return folder_checkpoint(folder), None
     except ModelLoadError as error:
-        return sum(map(weights_in, folder.tensors.values())), main_format(folder.tensors), error.message
-    return sum(map(weights_in, tensors.values())), main_format(tensors), None
+        return None, error.message
 
 
 def _chat_template(folder: ModelFolder) -> str | None:

@@ -8,7 +8,8 @@ from typing import Any
 
 from octavo_engine.errors import ModelLoadError
 from octavo_engine.model_info import ModelInfo, model_name, template_features
-from octavo_engine.models.checkpoint import main_format
+from octavo_engine.models.checkpoint import Checkpoint, main_format
+from octavo_engine.models.checkpoint_sizes import checkpoint_sizes
 from octavo_engine.models.gguf_checkpoint import GgufModel, gguf_checkpoint
 from octavo_engine.models.stored import weights_in
 
@@ -20,7 +21,7 @@ def gguf_info(model: GgufModel, path: Path | None) -> ModelInfo:
     header = model.header
     metadata = header.metadata
     architecture = str(metadata.get("general.architecture", "unknown"))
-    reason = _obstacle(model)
+    checkpoint, reason = _opened(model)
     template = metadata.get("tokenizer.chat_template")
     template = template if isinstance(template, str) else None
     licence = metadata.get("general.license")
@@ -33,23 +34,25 @@ def gguf_info(model: GgufModel, path: Path | None) -> ModelInfo:
         parameters=sum(map(weights_in, header.tensors.values())),
         quantization=main_format(header.tensors),
         file_bytes=header.file_bytes,
-        context_length=_number(metadata, f"{architecture}.context_length"),
+        context_length=checkpoint.spec.context_length
+        if checkpoint is not None
+        else _number(metadata, f"{architecture}.context_length"),
         vocab_size=_vocabulary(model),
         layers=_number(metadata, f"{architecture}.block_count"),
         chat_template=template,
         features=template_features(template),
         sampling_defaults=_sampling(metadata),
         license=licence if isinstance(licence, str) else None,
+        sizes=None if checkpoint is None else checkpoint_sizes(checkpoint),
     )
 
 
-def _obstacle(model: GgufModel) -> str | None:
-    """Why the model cannot run, or None."""
+def _opened(model: GgufModel) -> tuple[Checkpoint | None, str | None]:
+    """The checkpoint, or why the model cannot run."""
     try:
-        gguf_checkpoint(model)
+        return gguf_checkpoint(model), None
     except ModelLoadError as error:
-        return error.message
-    return None
+        return None, error.message
 
 
 def _vocabulary(model: GgufModel) -> int:

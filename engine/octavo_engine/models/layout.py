@@ -13,6 +13,8 @@ _EIGHT_BITS = frozenset(
     {"Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4", "GPTQ 8-bit"}
 )
 _GROUP = 32
+_GROUPS_OF_16 = frozenset({"Q2_K", "Q3_K", "Q6_K"})
+_WITH_OFFSETS = frozenset({"Q4_1", "Q4_K", "Q5_1", "Q2_K", "Q5_K", "GPTQ 4-bit", "GPTQ 8-bit", "AWQ 4-bit"})
 
 
 class Layout(StrEnum):
@@ -51,3 +53,25 @@ def choose_layout(form: str, rows: int, columns: int, weights: Weights) -> Layou
 def table_layout(layout: Layout) -> Layout:
     """The layout of the embeddings and of the head where matrices have `layout`: what is lost there is felt most."""
     return Layout.INT8 if layout is Layout.INT4 else layout
+
+
+def layout_bytes(layout: Layout, form: str, rows: int, columns: int, *, one_path: bool) -> int:
+    """Bytes of a matrix.
+
+    Args:
+        layout: what it is computed in.
+        form: the format that it is stored in, which decides on groups and offsets.
+        rows: outputs.
+        columns: inputs.
+        one_path: every number of rows is computed the same way, so that four bits are held once only.
+    """
+    values = rows * columns
+    if layout is Layout.FLOAT32:
+        return 4 * values
+    if layout is Layout.BFLOAT16:
+        return 2 * values
+    if layout is Layout.INT4:
+        # Each group has a scale and a zero point in bfloat16. Packed for few rows; plain halves of bytes for many.
+        return (values // 2 + values // _GROUP * 4) * (1 if one_path else 2)
+    numbers = 2 if form in _WITH_OFFSETS else 1
+    return values + values // (16 if form in _GROUPS_OF_16 else _GROUP) * 2 * numbers
