@@ -128,7 +128,7 @@ def test_bad_templates_say_what_is_wrong(template: str, words: str) -> None:
     ("change", "words"),
     [
         ({"tokenizer.ggml.model": None}, "no tokenizer"),
-        ({"tokenizer.ggml.model": "t5"}, "'t5'"),
+        ({"tokenizer.ggml.model": "rwkv"}, "'rwkv'"),
         ({"tokenizer.ggml.pre": "martian"}, "'martian'"),
         ({"tokenizer.ggml.merges": ["zz qq"]}, "damaged"),
         ({"tokenizer.ggml.token_type": [1]}, "types"),
