@@ -27,8 +27,8 @@ from octavo_engine.tokenization.template_budget import TemplateTooCostly, budget
 # fmt: off
 _FILTERS = (
     "abs", "attr", "batch", "capitalize", "count", "d", "default", "dictsort", "e", "escape", "first", "float",
-    "format", "groupby", "indent", "int", "items", "join", "last", "length", "list", "lower", "map", "max", "min", "reject",
-    "rejectattr", "replace", "reverse", "round", "safe", "select", "selectattr", "sort", "string", "sum", "title",
+    "format", "groupby", "indent", "int", "items", "join", "last", "length", "list", "lower", "map", "max", "min",
+    "reject", "rejectattr", "replace", "reverse", "round", "safe", "select", "selectattr", "sort", "string", "sum", "title",
     "trim", "truncate", "unique", "upper", "wordcount",
 )
 _TEXT_METHODS = frozenset({
@@ -303,10 +303,8 @@ def _to_json(
     if isinstance(indent, str) and len(indent) > _MAX_BITS:
         raise TemplateTooCostly("it asks for an indent without measure")
     budget_now().spend(size_of(value))
-    text = json.dumps(
-        value, ensure_ascii=ensure_ascii, indent=indent, separators=(separators[0], separators[1]) if separators else None,
-        sort_keys=sort_keys,
-    )  # fmt: skip
+    between = (separators[0], separators[1]) if separators else None
+    text = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=between, sort_keys=sort_keys)
     if ensure_ascii:
         text = _ESCAPED_MARKER.sub(lambda found: chr(int("fd" + found[1], 16)), text)
     return text
