@@ -28,8 +28,8 @@ from octavo_engine.tokenization.template_budget import TemplateTooCostly, budget
 _FILTERS = (
     "abs", "attr", "batch", "capitalize", "count", "d", "default", "dictsort", "e", "escape", "first", "float",
     "format", "groupby", "indent", "int", "items", "join", "last", "length", "list", "lower", "map", "max", "min",
-    "reject", "rejectattr", "replace", "reverse", "round", "safe", "select", "selectattr", "sort", "string", "sum", "title",
-    "trim", "truncate", "unique", "upper", "wordcount",
+    "reject", "rejectattr", "replace", "reverse", "round", "safe", "select", "selectattr", "sort", "string", "sum",
+    "title", "trim", "truncate", "unique", "upper", "wordcount",
 )
 _TEXT_METHODS = frozenset({
     "capitalize", "casefold", "center", "count", "endswith", "find", "format", "index", "isalnum", "isalpha", "isascii",

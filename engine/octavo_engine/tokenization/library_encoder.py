@@ -1,0 +1,122 @@
+"""The splitting of a tokenizer.json, carried out by the `tokenizers` library itself.
+
+Knows no special tokens: those are taken out of its vocabulary, so that no text can become one, and the space that it
+would put before a text is put by whoever knows where a text begins.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tokenizers import Tokenizer, models
+
+from octavo_engine.errors import ModelLoadError
+from octavo_engine.tokenization.bpe import byte_named, byte_of_character
+from octavo_engine.tokenization.encoder import SpacePrefix
+from octavo_engine.tokenization.vocabulary import TokenKind, Vocabulary
+
+_SPACE = "▁"
+_KEPT = ("unk_token", "byte_fallback", "fuse_unk", "continuing_subword_prefix", "end_of_word_suffix")
+
+
+class LibraryEncoder:
+    """A normaliser, a pre-tokenizer and a model as the file describes them."""
+
+    def __init__(self, vocabulary: Vocabulary, description: Mapping[str, Any]) -> None:
+        """Build from the parsed tokenizer.json.
+
+        Raises:
+            ModelLoadError: the file is damaged, or its kind of model is not one that chat models have.
+        """
+        self._vocabulary = vocabulary
+        rest = {part: description.get(part) for part in ("normalizer", "pre_tokenizer")}
+        self.space_prefix, self._is_space_shared = _take_prefix(rest)
+        self._is_byte_level = "ByteLevel" in json.dumps([rest, description.get("decoder")])
+        self._byte_of = byte_of_character()
+        try:
+            self._library = Tokenizer.from_str(
+                json.dumps({
+                    "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "post_processor": None,
+                    "decoder": None, "model": {"type": "BPE", "vocab": {}, "merges": []}, **rest,
+                })
+            )  # fmt: skip
+            self._library.model = _model(description["model"], vocabulary)
+        except ModelLoadError:
+            raise
+        except Exception as fault:  # the library raises bare Exception
+            raise ModelLoadError(f"tokenizer.json is damaged ({fault}); get the model again.") from fault
+
+    def encode(self, text: str, *, prefixed: bool) -> list[int]:
+        """The tokens of a text, with a space in front where `prefixed`."""
+        if prefixed and not (self._is_space_shared and text.startswith((" ", _SPACE))):
+            text = " " + text
+        ids: list[int] = self._library.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def token_bytes(self, token: int) -> bytes:
+        """The UTF-8 bytes that a token stands for."""
+        text, kind = self._vocabulary.tokens[token], self._vocabulary.kinds[token]
+        if self._is_byte_level and kind == TokenKind.USER_DEFINED:
+            return text.encode()
+        if self._is_byte_level:
+            return b"".join(self._byte_of.get(character) or character.encode() for character in text)
+        byte = byte_named(text)
+        return text.replace(_SPACE, " ").encode() if byte is None else bytes((byte,))
+
+
+def _model(description: Mapping[str, Any], vocabulary: Vocabulary) -> Any:
+    special = {int(TokenKind.CONTROL), int(TokenKind.UNKNOWN)}
+    kind = description.get("type") or ("Unigram" if isinstance(description["vocab"], list) else "BPE")
+    if kind == "BPE":
+        ids = {
+            token: index
+            for token, index in description["vocab"].items()
+            if vocabulary.kinds[index] not in special or token == description.get("unk_token")
+        }
+        merges = [merge.split(" ", 1) if isinstance(merge, str) else merge for merge in description["merges"]]
+        settings = {name: value for name in _KEPT if (value := description.get(name)) is not None}
+        return models.BPE(
+            vocab=ids,
+            merges=[(left, right) for left, right in merges if left in ids and right in ids],
+            ignore_merges=bool(description.get("ignore_merges")),
+            **settings,
+        )
+    if kind == "Unigram":
+        unknown = description.get("unk_id")
+        # A piece with a plain space is never found: the text has none left. So special tokens cannot be matched.
+        pieces = [
+            (f" {index}" if vocabulary.kinds[index] in special else piece, score)
+            for index, (piece, score) in enumerate(description["vocab"])
+        ]
+        return models.Unigram(pieces, unknown, bool(description.get("byte_fallback")))
+    raise ModelLoadError(f"Octavo does not read tokenizers of the kind {kind!r}; it reads BPE and Unigram.")
+
+
+def _take_prefix(rest: dict[str, Any]) -> tuple[SpacePrefix, bool]:
+    """Where a space is put before a text, and whether one that is there already does; both taken out of `rest`."""
+    found = (SpacePrefix.NEVER, False)
+    for part in _steps(rest["pre_tokenizer"]):
+        if part.get("type") == "Metaspace":
+            scheme = part.get("prepend_scheme") or ("always" if part.get("add_prefix_space", True) else "never")
+            part["prepend_scheme"] = "never"
+            part.pop("add_prefix_space", None)
+            schemes = {"always": SpacePrefix.EACH, "first": SpacePrefix.FIRST}
+            found = (schemes.get(scheme, SpacePrefix.NEVER), True)
+        elif part.get("type") == "ByteLevel" and part.get("add_prefix_space"):
+            part["add_prefix_space"] = False
+            found = (SpacePrefix.EACH, True)
+    for part in _steps(rest["normalizer"]):
+        if part.get("type") == "Prepend" and part.get("prepend") in (_SPACE, " "):
+            part["prepend"] = ""
+            found = (SpacePrefix.EACH, False)
+    return found
+
+
+def _steps(part: Any) -> list[dict[str, Any]]:
+    """The parts of a sequence, or the one part."""
+    if not isinstance(part, dict):
+        return []
+    inner = part.get("normalizers") or part.get("pretokenizers")
+    return [step for one in inner for step in _steps(one)] if isinstance(inner, list) else [part]
