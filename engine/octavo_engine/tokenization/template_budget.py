@@ -34,18 +34,29 @@ class Budget:
         self._steps = _STEPS
         self._size = _SIZE + _SIZE_OF_INPUT * input_size
         self._end = time.thread_time() + _SECONDS
+        # By identity; the values are held, so that no other takes the place of one.
+        self._measured: dict[int, tuple[Any, int]] = {}
 
     def step(self) -> None:
         """One more step."""
         self._steps -= 1
-        if self._steps < 0 or time.thread_time() > self._end:
+        if self._steps < 0:
             raise TemplateTooCostly("it takes too many steps")
+        if time.thread_time() > self._end:
+            raise TemplateTooCostly("it takes too long")
 
     def spend(self, size: int) -> None:
         """Pay for a value of so many characters or elements."""
         self._size -= size
         if self._size < 0:
             raise TemplateTooCostly("it makes too much text")
+
+    def size_of(self, value: Any) -> int:
+        """The size of a list or dict, which no template can change, measured once."""
+        known = self._measured.get(id(value))
+        if known is None:
+            known = self._measured[id(value)] = (value, _measure(value))
+        return known[1]
 
 
 _budget: ContextVar[Budget] = ContextVar("octavo_template_budget")
@@ -72,6 +83,12 @@ def size_of(value: Any) -> int:
     """
     if isinstance(value, str):
         return len(value)
+    if isinstance(value, list | tuple | dict):
+        return budget_now().size_of(value)
+    return _SMALL
+
+
+def _measure(value: Any) -> int:
     size = 0
     rest = [value]
     left = MAX_ELEMENTS

@@ -22,14 +22,14 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from octavo_engine.tokenization.template_budget import TemplateTooCostly, budget_now, size_of
+from octavo_engine.tokenization.template_budget import MAX_ELEMENTS, TemplateTooCostly, budget_now, size_of
 
 # fmt: off
 _FILTERS = (
     "abs", "attr", "batch", "capitalize", "count", "d", "default", "dictsort", "e", "escape", "first", "float",
     "format", "groupby", "indent", "int", "items", "join", "last", "length", "list", "lower", "map", "max", "min",
     "reject", "rejectattr", "replace", "reverse", "round", "safe", "select", "selectattr", "sort", "string", "sum",
-    "title", "trim", "truncate", "unique", "upper", "wordcount",
+    "trim", "truncate", "unique", "upper",
 )
 _TEXT_METHODS = frozenset({
     "capitalize", "casefold", "center", "count", "endswith", "find", "format", "index", "isalnum", "isalpha", "isascii",
@@ -38,6 +38,8 @@ _TEXT_METHODS = frozenset({
     "rsplit", "rstrip", "split", "splitlines", "startswith", "strip", "swapcase", "title", "upper", "zfill",
 })
 # fmt: on
+# How repr and json.dumps spell the noncharacters that mark guarded text.
+_ESCAPED_MARKER = re.compile(r"\\ufd([de][0-9a-f])")
 _MAX_NUMBER = 10_000
 _MAX_BITS = 4_096
 _MAX_DIGITS = 4_000
@@ -59,6 +61,9 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             extensions=["jinja2.ext.loopcontrols", _GenerationBlocks],
         )
         self.filters = {name: _metered(FILTERS[name], _CHECKS.get(name)) for name in _FILTERS}
+        # jinja2's own takes the text apart into words.
+        self.filters["title"] = _metered(lambda text: str(text).title(), None)
+        self.filters["string"] = _metered(_text, _check_text)
         self.filters["tojson"] = _metered(_to_json, None)
         self.filters |= {"_shown": _shown, "_made": _made, "_joined": _joined, "_counted": _counted}
         self.globals = {name: self.globals[name] for name in ("range", "dict", "cycler", "joiner", "namespace")}
@@ -151,7 +156,7 @@ class _GenerationBlocks(Extension):
 
 def _shown(value: Any) -> Any:
     budget_now().spend(size_of(value))
-    return value
+    return _text(value) if isinstance(value, list | tuple | Mapping) else value
 
 
 def _made(value: Any) -> Any:
@@ -166,7 +171,17 @@ def _made(value: Any) -> Any:
 
 def _joined(values: Sequence[Any]) -> str:
     budget_now().spend(sum(map(size_of, values)))
-    return "".join(map(str, values))
+    return "".join(map(_text, values))
+
+
+def _text(value: Any) -> str:
+    """The text of a value; Python's way to show lists and dicts escapes the marks in guarded text."""
+    text = str(value)
+    return text if isinstance(value, str) else _ESCAPED_MARKER.sub(_marker, text)
+
+
+def _marker(found: re.Match[str]) -> str:
+    return chr(int("fd" + found[1], 16))
 
 
 def _counted(values: Iterable[Any]) -> Iterator[Any]:
@@ -226,6 +241,8 @@ def _checked_method(owner: Any, name: str, args: tuple[Any, ...]) -> tuple[Any, 
         raise SecurityError(f"the method {name} of {type(owner).__name__} is not allowed in templates")
     if name == "replace":
         _check_replace(owner, *args)
+    elif name in ("split", "rsplit") and args and isinstance(args[0], str) and owner.count(args[0]) > MAX_ELEMENTS:
+        raise TemplateTooCostly("it makes a list without measure")
     elif name == "join" and len(args) == 1:
         args = (list(args[0]),)
         _check_join(args[0], owner)
@@ -288,10 +305,6 @@ def _strftime_now(pattern: str) -> str:
     return datetime.now().astimezone().strftime(pattern)
 
 
-# How json.dumps spells the noncharacters that mark guarded text.
-_ESCAPED_MARKER = re.compile(r"\\ufd([de][0-9a-f])")
-
-
 def _to_json(
     value: Any,
     ensure_ascii: bool = False,
@@ -306,5 +319,5 @@ def _to_json(
     between = (separators[0], separators[1]) if separators else None
     text = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=between, sort_keys=sort_keys)
     if ensure_ascii:
-        text = _ESCAPED_MARKER.sub(lambda found: chr(int("fd" + found[1], 16)), text)
+        text = _ESCAPED_MARKER.sub(_marker, text)
     return text
