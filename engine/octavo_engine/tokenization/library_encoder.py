@@ -32,17 +32,12 @@ class LibraryEncoder:
         """
         self._vocabulary = vocabulary
         rest = {part: description.get(part) for part in ("normalizer", "pre_tokenizer")}
-        self.space_prefix, self._is_space_shared = _take_prefix(rest)
+        self.space_prefix = _space_prefix(rest)
         self._is_byte_level = "ByteLevel" in json.dumps([rest, description.get("decoder")])
         self._byte_of = byte_of_character()
         try:
-            self._library = Tokenizer.from_str(
-                json.dumps({
-                    "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "post_processor": None,
-                    "decoder": None, "model": {"type": "BPE", "vocab": {}, "merges": []}, **rest,
-                })
-            )  # fmt: skip
-            self._library.model = _model(description["model"], vocabulary)
+            model = _model(description["model"], vocabulary)
+            self._with_space, self._without = (_library(rest, model, has_prefix=has) for has in (True, False))
         except ModelLoadError:
             raise
         except Exception as fault:  # the library raises bare Exception
@@ -50,9 +45,8 @@ class LibraryEncoder:
 
     def encode(self, text: str, *, prefixed: bool) -> list[int]:
         """The tokens of a text, with a space in front where `prefixed`."""
-        if prefixed and not (self._is_space_shared and text.startswith((" ", _SPACE))):
-            text = " " + text
-        ids: list[int] = self._library.encode(text, add_special_tokens=False).ids
+        library = self._with_space if prefixed else self._without
+        ids: list[int] = library.encode(text, add_special_tokens=False).ids
         return ids
 
     def token_bytes(self, token: int) -> bytes:
@@ -94,24 +88,37 @@ def _model(description: Mapping[str, Any], vocabulary: Vocabulary) -> Any:
     raise ModelLoadError(f"Octavo does not read tokenizers of the kind {kind!r}; it reads BPE and Unigram.")
 
 
-def _take_prefix(rest: dict[str, Any]) -> tuple[SpacePrefix, bool]:
-    """Where a space is put before a text, and whether one that is there already does; both taken out of `rest`."""
-    found = (SpacePrefix.NEVER, False)
-    for part in _steps(rest["pre_tokenizer"]):
-        if part.get("type") == "Metaspace":
-            scheme = part.get("prepend_scheme") or ("always" if part.get("add_prefix_space", True) else "never")
-            part["prepend_scheme"] = "never"
-            part.pop("add_prefix_space", None)
-            schemes = {"always": SpacePrefix.EACH, "first": SpacePrefix.FIRST}
-            found = (schemes.get(scheme, SpacePrefix.NEVER), True)
-        elif part.get("type") == "ByteLevel" and part.get("add_prefix_space"):
-            part["add_prefix_space"] = False
-            found = (SpacePrefix.EACH, True)
-    for part in _steps(rest["normalizer"]):
-        if part.get("type") == "Prepend" and part.get("prepend") in (_SPACE, " "):
-            part["prepend"] = ""
-            found = (SpacePrefix.EACH, False)
-    return found
+def _library(rest: Mapping[str, Any], model: Any, *, has_prefix: bool) -> Tokenizer:
+    """The library's tokenizer, which puts a space before every text that it is given, or before none."""
+    parts = json.loads(json.dumps(rest))
+    for step in _steps(parts["pre_tokenizer"]):
+        if step.get("type") == "Metaspace":
+            step.pop("add_prefix_space", None)
+            step["prepend_scheme"] = "always" if has_prefix else "never"
+        elif step.get("type") == "ByteLevel":
+            step["add_prefix_space"] = has_prefix and bool(step.get("add_prefix_space"))
+    for step in _steps(parts["normalizer"]):
+        if not has_prefix and _prepends(step):
+            step["prepend"] = ""
+    empty = {"type": "BPE", "vocab": {}, "merges": []}
+    library = Tokenizer.from_str(json.dumps({"version": "1.0", "added_tokens": [], "model": empty, **parts}))
+    library.model = model
+    return library
+
+
+def _space_prefix(rest: Mapping[str, Any]) -> SpacePrefix:
+    if any(_prepends(step) for step in _steps(rest["normalizer"])):
+        return SpacePrefix.EACH
+    schemes = {"always": SpacePrefix.EACH, "first": SpacePrefix.FIRST, "never": SpacePrefix.NEVER}
+    for step in _steps(rest["pre_tokenizer"]):
+        adds = step.get("add_prefix_space", step.get("type") == "Metaspace")
+        if step.get("type") in ("Metaspace", "ByteLevel"):
+            return schemes[step.get("prepend_scheme") or ("always" if adds else "never")]
+    return SpacePrefix.NEVER
+
+
+def _prepends(step: Mapping[str, Any]) -> bool:
+    return step.get("type") == "Prepend" and step.get("prepend") in (_SPACE, " ")
 
 
 def _steps(part: Any) -> list[dict[str, Any]]:

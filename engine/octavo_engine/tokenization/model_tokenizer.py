@@ -44,7 +44,8 @@ class ModelTokenizer:
         self._control = SingleTokens(control)
         self._user_defined = SingleTokens(user_defined)
         self._all = SingleTokens(user_defined | control)
-        self._templates = dict(templates) if chat_template is None else {"default": chat_template}
+        self._templates = templates
+        self._choice = chat_template
         self._compiled: dict[str, ChatTemplate] = {}
 
     def encode(self, text: str, *, add_bos: bool = False, parse_special: bool = True) -> list[int]:
@@ -164,15 +165,15 @@ class ModelTokenizer:
         return before if begins else None
 
     def _template(self, has_tools: bool) -> ChatTemplate:
-        name = "tool_use" if has_tools and "tool_use" in self._templates else "default"
+        name = "tool_use" if has_tools and self._choice is None and "tool_use" in self._templates else "default"
         if name not in self._compiled:
-            source = self._templates.get(name)
+            source = self._templates.get(name) if self._choice is None else template_source(self._choice)
             if not source:
                 raise TemplateError(
                     "This model has no chat template; choose one of Octavo's (such as chatml) or write your own, "
                     "or send a plain prompt."
                 )
-            self._compiled[name] = ChatTemplate(template_source(source), self._control, self._vocabulary.named)
+            self._compiled[name] = ChatTemplate(source, self._control, self._vocabulary.named)
         return self._compiled[name]
 
     def _pieces(self, text: str, single: SingleTokens, *, guard: str = "", is_first: bool = True) -> list[int]:
