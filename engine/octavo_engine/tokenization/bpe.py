@@ -15,7 +15,7 @@ from octavo_engine.tokenization.splits import Split
 from octavo_engine.tokenization.vocabulary import TokenKind, Vocabulary
 
 _SPACE = "▁"
-_SPECIAL = frozenset({int(TokenKind.CONTROL), int(TokenKind.UNKNOWN)})
+_SPECIAL = (TokenKind.CONTROL, TokenKind.UNKNOWN)
 
 
 class BpeEncoder:
@@ -56,9 +56,14 @@ def _library(vocabulary: Vocabulary, merges: Iterable[str], split: Split) -> Tok
         for index, (token, kind) in enumerate(zip(vocabulary.tokens, vocabulary.kinds, strict=True))
         if kind not in _SPECIAL
     }
+    special = frozenset(vocabulary.of_kind(*_SPECIAL))
     # A space inside a merge parts it; one in front belongs to the left half.
     cuts = ((merge, merge.find(" ", 1)) for merge in merges)
-    pairs = [(merge[:cut], merge[cut + 1 :]) for merge, cut in cuts]
+    pairs = [
+        pair
+        for merge, cut in cuts
+        if special.isdisjoint((*(pair := (merge[:cut], merge[cut + 1 :])), merge[:cut] + merge[cut + 1 :]))
+    ]
     try:
         model = models.BPE(vocab=ids, merges=pairs, ignore_merges=split.whole_words, byte_fallback=split.escapes_spaces)
     except Exception as fault:  # the library raises bare Exception for bad merges

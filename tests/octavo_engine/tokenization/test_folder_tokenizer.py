@@ -112,7 +112,8 @@ def test_ids_are_those_of_transformers(tmp_path: Path, kind: str) -> None:
     for text in TEXTS:
         assert tokenizer.encode(text) == truth.encode(text, add_special_tokens=False), text
         # Control tokens stay text, and cannot come about in any way.
-        assert {0, 1, 2, 3}.isdisjoint(tokenizer.encode(text, parse_special=False)) or kind == "unigram"
+        forbidden = {1, 2, 3} if kind == "unigram" else {0, 1, 2, 3}
+        assert forbidden.isdisjoint(tokenizer.encode(text, parse_special=False)), text
     assert tokenizer.encode("a", add_bos=True) == truth.encode("a")
     assert tokenizer.bos_id == truth.bos_token_id
     messages = [{"role": "user", "content": "Hello <tool> <|im_end|> you"}]
