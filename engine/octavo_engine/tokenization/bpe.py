@@ -9,13 +9,12 @@ from collections.abc import Iterable, Sequence
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from octavo_engine.errors import ModelLoadError
 from octavo_engine.tokenization.encoder import SpacePrefix
+from octavo_engine.tokenization.library_fault import damage_in
 from octavo_engine.tokenization.splits import Split
 from octavo_engine.tokenization.vocabulary import TokenKind, Vocabulary
 
 _SPACE = "▁"
-_SPECIAL = (TokenKind.CONTROL, TokenKind.UNKNOWN)
 
 
 class BpeEncoder:
@@ -51,25 +50,18 @@ class BpeEncoder:
 
 
 def _library(vocabulary: Vocabulary, merges: Iterable[str], split: Split) -> Tokenizer:
-    ids = {
-        token: index
-        for index, (token, kind) in enumerate(zip(vocabulary.tokens, vocabulary.kinds, strict=True))
-        if kind not in _SPECIAL
-    }
-    special = frozenset(vocabulary.of_kind(*_SPECIAL))
+    special = vocabulary.of_kind(TokenKind.CONTROL, TokenKind.UNKNOWN)
+    ids = {token: index for index, token in enumerate(vocabulary.tokens) if token not in special}
     # A space inside a merge parts it; one in front belongs to the left half.
-    cuts = ((merge, merge.find(" ", 1)) for merge in merges)
-    pairs = [
-        pair
-        for merge, cut in cuts
-        if special.isdisjoint((*(pair := (merge[:cut], merge[cut + 1 :])), merge[:cut] + merge[cut + 1 :]))
-    ]
-    try:
+    cuts = [(merge, merge.find(" ", 1)) for merge in merges]
+    pairs = [(merge[:cut], merge[cut + 1 :]) for merge, cut in cuts]
+    if any(left + right in special for left, right in pairs):
+        # Some files have merges that lead to control tokens.
+        pairs = [(left, right) for left, right in pairs if not {left, right, left + right} & special.keys()]
+    with damage_in("The tokenizer in the model file"):
+        if any(cut < 1 for _, cut in cuts):
+            raise ValueError("a merge has one part only")
         model = models.BPE(vocab=ids, merges=pairs, ignore_merges=split.whole_words, byte_fallback=split.escapes_spaces)
-    except Exception as fault:  # the library raises bare Exception for bad merges
-        raise ModelLoadError(
-            f"The tokenizer in the model file is damaged ({fault}); download the file again."
-        ) from fault
     tokenizer = Tokenizer(model)
     words = [pre_tokenizers.Split(Regex(pattern), behavior="isolated") for pattern in split.patterns]
     if split.escapes_spaces:

@@ -69,7 +69,7 @@ class _Fields:
 
     def texts(self, name: str) -> Sequence[str]:
         value = self._metadata.get(_PREFIX + name)
-        if not isinstance(value, tuple | list) or not all(isinstance(text, str) for text in value):
+        if not isinstance(value, tuple | list) or not set(map(type, value)) <= {str}:
             raise ModelLoadError(f"The tokenizer in the model file has no {name}; download the file again.")
         return value
 
@@ -79,7 +79,7 @@ class _Fields:
             return None
         try:
             return [kind(number) for number in (value.tolist() if hasattr(value, "tolist") else value)]
-        except (TypeError, ValueError) as fault:
+        except (TypeError, ValueError, OverflowError) as fault:
             raise ModelLoadError(f"The tokenizer's {name} are no numbers; download the file again.") from fault
 
     def token(self, name: str, count: int, default: int | None = None) -> int | None:

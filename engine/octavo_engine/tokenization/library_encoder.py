@@ -15,6 +15,7 @@ from tokenizers import Tokenizer, models
 from octavo_engine.errors import ModelLoadError
 from octavo_engine.tokenization.bpe import byte_named, byte_of_character
 from octavo_engine.tokenization.encoder import SpacePrefix
+from octavo_engine.tokenization.library_fault import damage_in
 from octavo_engine.tokenization.vocabulary import TokenKind, Vocabulary
 
 _SPACE = "▁"
@@ -35,13 +36,9 @@ class LibraryEncoder:
         self.space_prefix = _space_prefix(rest)
         self._is_byte_level = "ByteLevel" in json.dumps([rest, description.get("decoder")])
         self._byte_of = byte_of_character()
-        try:
+        with damage_in("tokenizer.json"):
             model = _model(description["model"], vocabulary)
             self._with_space, self._without = (_library(rest, model, has_prefix=has) for has in (True, False))
-        except ModelLoadError:
-            raise
-        except Exception as fault:  # the library raises bare Exception
-            raise ModelLoadError(f"tokenizer.json is damaged ({fault}); get the model again.") from fault
 
     def encode(self, text: str, *, prefixed: bool) -> list[int]:
         """The tokens of a text, with a space in front where `prefixed`."""

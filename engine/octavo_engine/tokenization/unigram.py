@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from tokenizers import Tokenizer, models, normalizers
 
-from octavo_engine.errors import ModelLoadError
 from octavo_engine.tokenization.bpe import byte_named, bytes_of_vocabulary
 from octavo_engine.tokenization.encoder import SpacePrefix
+from octavo_engine.tokenization.library_fault import damage_in
 from octavo_engine.tokenization.vocabulary import TokenKind, Vocabulary
 
 _SPACE = "▁"
@@ -49,13 +49,9 @@ class UnigramEncoder:
         ]
         self._unknown_id = unknown_id
         self._bytes = bytes_of_vocabulary(vocabulary)
-        try:
+        with damage_in("The tokenizer in the model file"):
             self._library = Tokenizer(models.Unigram(pieces, unknown_id, False))
             self._characters = normalizers.Precompiled(characters) if characters else None
-        except Exception as fault:  # the library raises bare Exception
-            raise ModelLoadError(
-                f"The tokenizer in the model file is damaged ({fault}); download the file again."
-            ) from fault
 
     def encode(self, text: str, *, prefixed: bool) -> list[int]:
         """The tokens of a text, with a space in front where `prefixed`."""

@@ -66,7 +66,8 @@ class Vocabulary:
     def of_kind(self, *kinds: TokenKind) -> dict[str, int]:
         """The tokens of these kinds, text to id."""
         wanted = frozenset(map(int, kinds))
-        return {self.tokens[index]: index for index, kind in enumerate(self.kinds) if kind in wanted}
+        tokens = self.tokens
+        return {tokens[index]: index for index, kind in enumerate(self.kinds) if kind in wanted}
 
 
 def checked_kinds(tokens: Sequence[str], kinds: Iterable[int] | None) -> list[int]:
@@ -80,9 +81,10 @@ def checked_kinds(tokens: Sequence[str], kinds: Iterable[int] | None) -> list[in
         raise ModelLoadError(
             f"The tokenizer in the model file has {len(tokens)} tokens and {len(checked)} types; download it again."
         )
-    for index, token in enumerate(tokens):
-        if token in _TURN_MARKS:
-            checked[index] = int(TokenKind.CONTROL)
+    if not _TURN_MARKS.isdisjoint(tokens):
+        for index, token in enumerate(tokens):
+            if token in _TURN_MARKS:
+                checked[index] = int(TokenKind.CONTROL)
     return checked
 
 
