@@ -182,6 +182,13 @@ def test_time_ends_what_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None
         shown(slow)
 
 
+def test_steps_end_what_takes_little_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(template_budget, "_SECONDS", 1_000.0)
+    monkeypatch.setattr(template_budget, "_STEPS", 1_000)
+    with pytest.raises(TemplateError, match="too many steps"):
+        shown("{% for i in range(9**5) %}{% endfor %}")
+
+
 def test_a_long_conversation_is_not_hostile() -> None:
     messages = [Message(role, "word " * 2_000) for _ in range(100) for role in ("user", "assistant")]
     text = shown("{% for m in messages %}{{ m.role ~ m.content | trim }}{{ messages | length }}{% endfor %}", messages)

@@ -104,6 +104,14 @@ def test_the_beginning_token_stands_once() -> None:
     assert 0 not in REBUILT.encode("a", add_bos=True)
 
 
+def test_marks_of_turns_are_control_tokens_whatever_the_file_says() -> None:
+    types = [4 if token in CONTROL else 1 for token in METADATA["tokenizer.ggml.tokens"]]
+    tokenizer = GgufTokenizer(METADATA | {"tokenizer.ggml.token_type": types})
+    assert tokenizer.encode("<|im_end|>") == [2]
+    assert 2 not in tokenizer.encode("<|im_end|>", parse_special=False)
+    assert tokenizer.eos_ids == {0, 2}
+
+
 def test_all_turn_ends_of_the_vocabulary_end_a_turn() -> None:
     assert REBUILT.eos_ids == {0, 2}
 
