@@ -147,7 +147,7 @@ def test_bad_tokenizers_are_load_errors(change: dict[str, Any], words: str) -> N
         GgufTokenizer(METADATA | change)
 
 
-ODD = st.sampled_from(
+ODD: st.SearchStrategy[object] = st.sampled_from(
     [None, 0, -1, 10**12, 1.5, True, "x", "", (), ("a",), ("a", "a"), ("",), (1, 2), {}, b"x", ("a", "b", "c d", "e f")]
 ) | st.lists(st.floats(), max_size=4)
 
