@@ -31,7 +31,8 @@ class EngineConfig:
             once; "recompute": dropped at once.
         batch_invariant: True makes a sequence's arithmetic independent of its company, bit for bit.
         threads: threads for computing; None takes all physical cores.
-        chat_template: used instead of the model's own.
+        chat_template: Jinja text, or the name of one that Octavo brings (chatml, llama2, llama3, mistral, gemma, phi3,
+            zephyr, alpaca), used instead of the model's own.
         ttft_goal: seconds from submission to the first token; prompts are read in chunks as small as keep it.
         tpot_goal: seconds per token; a step in which somebody decodes reads no more of a prompt than keeps it.
         seed: where requests without a seed draw theirs from.

@@ -57,7 +57,8 @@ class Forking:
     ) -> Live:
         tokens = origin.tokens[: origin.prompt_length + kept]
         output = tokens[origin.prompt_length :]
-        text = TextStream(self._tokenizer.token_bytes)
+        begins = self._tokenizer.begins_text(origin.tokens[: origin.prompt_length])
+        text = TextStream(self._tokenizer.token_bytes, drops_space=begins)
         inherited = Inherited(tuple(output), "".join(map(text.push, output)))
         seed = sampling.seed if sampling is not None else None
         handle = self._new_handle(parent, parent.owner if owner is None else owner, seed, inherited)

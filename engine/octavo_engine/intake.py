@@ -36,6 +36,10 @@ class StreamTokenizer(api.Tokenizer, Protocol):
         """UTF-8 bytes that a token stands for; none for control tokens."""
         ...
 
+    def begins_text(self, ids: list[int]) -> bool:
+        """Whether a space at the beginning of what follows `ids` stands for the beginning of a text only."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Submission:
@@ -96,7 +100,11 @@ class Intake:
         tokens = self._tokens(request)
         self._check_length(len(tokens))
         first, *siblings = [
-            Live(self._sequence(submission, tokens, index), handle, TextStream(self._tokenizer.token_bytes))
+            Live(
+                self._sequence(submission, tokens, index),
+                handle,
+                TextStream(self._tokenizer.token_bytes, drops_space=self._tokenizer.begins_text(tokens)),
+            )
             for index in range(request.sampling.n)
         ]
         first.siblings.extend(siblings)

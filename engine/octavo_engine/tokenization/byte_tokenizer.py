@@ -29,6 +29,10 @@ class ByteTokenizer:
         """The byte that a token stands for; none for the boundary."""
         return bytes((token,)) if token < _BOUNDARY else b""
 
+    def begins_text(self, ids: Sequence[int]) -> bool:
+        """Never: every space is text."""
+        return False
+
     def count(self, text_or_messages: str | Sequence[Message | Mapping[str, Any]]) -> int:
         """Number of tokens of a text or of a conversation."""
         if isinstance(text_or_messages, str):

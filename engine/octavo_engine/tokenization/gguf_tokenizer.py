@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from octavo_engine.errors import ModelLoadError, TemplateError
-from octavo_engine.request import Message
-from octavo_engine.tokenization.bpe import byte_level_bpe, byte_of_character
-from octavo_engine.tokenization.chat_template import ChatTemplate, Rendered
+from octavo_engine.errors import ModelLoadError
+from octavo_engine.tokenization.bpe import BpeEncoder
+from octavo_engine.tokenization.encoder import Encoder, SpacePrefix
+from octavo_engine.tokenization.model_tokenizer import ModelTokenizer
+from octavo_engine.tokenization.scored_bpe import ScoredBpeEncoder
+from octavo_engine.tokenization.splits import split_named
+from octavo_engine.tokenization.unigram import UnigramEncoder
+from octavo_engine.tokenization.vocabulary import TokenKind, Vocabulary, checked_kinds, end_tokens
 
-# Token types of tokenizer.ggml.token_type (GGUF specification).
-_CONTROL = 3
-_USER_DEFINED = 4
-# Tokens that end a turn in the templates of common model families, whatever eos_token_id says.
-_TURN_ENDS = frozenset({"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|end|>", "<|endoftext|>", "</s>"})
+_PREFIX = "tokenizer.ggml."
+_KINDS = ("gpt2", "gemma4", "llama", "t5")
+# What the format takes where a SentencePiece file does not name them (llama.cpp, llama-vocab.cpp).
+_SENTENCEPIECE_IDS: Mapping[str, Mapping[str, int]] = {
+    "llama": {"bos": 1, "eos": 2, "unknown": 0},
+    "t5": {"eos": 1, "unknown": 2, "padding": 0},
+}
+_NAMES = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}
+# Phi-3's files do not say that its control tokens swallow the white space after them; its own tokenizer does.
+_PHI3_KEEPS = frozenset({"<unk>", "<s>", "<|endoftext|>"})
 
 
-class GgufTokenizer:
-    """Byte-level BPE with control tokens, and the model's chat template.
-
-    Control tokens are recognised in templates and raw prompts only; user-defined tokens are single tokens everywhere.
-    """
+class GgufTokenizer(ModelTokenizer):
+    """Byte-level BPE, or SentencePiece's BPE or unigram model, as the header says."""
 
     def __init__(self, metadata: Mapping[str, Any], chat_template: str | None = None) -> None:
         """Rebuild the tokenizer that a header's `metadata` describes; `chat_template` replaces the model's own.
@@ -31,163 +35,123 @@ class GgufTokenizer:
         Raises:
             ModelLoadError: the header has no tokenizer, a damaged one, or one of a kind that Octavo does not read.
         """
-        kind = metadata.get("tokenizer.ggml.model")
-        if kind != "gpt2":
+        fields = _Fields(metadata)
+        kind = fields.text("model")
+        if kind not in _KINDS:
             raise ModelLoadError(
                 "The model file holds no tokenizer; download it again."
                 if kind is None
-                else f"Octavo does not read tokenizers of the kind {kind!r} yet; it reads byte-level BPE (gpt2)."
+                else f"Octavo does not read tokenizers of the kind {kind!r}; it reads byte-level BPE (gpt2) and "
+                "SentencePiece (llama, t5)."
             )
-        tokens: Sequence[str] = metadata["tokenizer.ggml.tokens"]
-        types: Sequence[int] = metadata["tokenizer.ggml.token_type"]
-        if len(types) != len(tokens):
-            raise ModelLoadError(
-                f"The tokenizer in the model file has {len(tokens)} tokens and {len(types)} types; download it again."
-            )
-        self._bpe = byte_level_bpe(
-            tokens, metadata["tokenizer.ggml.merges"], str(metadata.get("tokenizer.ggml.pre", "default"))
-        )
-        control = {token: index for index, token in enumerate(tokens) if types[index] == _CONTROL}
-        user_defined = {token: index for index, token in enumerate(tokens) if types[index] == _USER_DEFINED}
-        self.vocab_size = len(tokens)
-        self.bos_id: int | None = metadata.get("tokenizer.ggml.bos_token_id")
-        self._add_bos = bool(metadata.get("tokenizer.ggml.add_bos_token", False))
-        self.eos_ids = _end_tokens(metadata, control)
-        self._control_ids = frozenset(control.values())
-        self._single = user_defined | control
-        self._split_all = _splitter(self._single)
-        self._split_user_defined = _splitter(user_defined)
-        self._tokens = tokens
-        self._byte_of = byte_of_character()
-        self._source = chat_template if chat_template is not None else metadata.get("tokenizer.chat_template")
-        self._template: ChatTemplate | None = None
+        if kind == "gemma4":
+            split_name = kind
+        else:
+            split_name = fields.text("pre") or "default"
+        vocabulary = _vocabulary(fields, kind, split_name)
+        encoder = _encoder(fields, kind, split_name, vocabulary)
+        super().__init__(vocabulary, encoder, _templates(metadata), chat_template)
 
-    def encode(self, text: str, *, add_bos: bool = False, parse_special: bool = True) -> list[int]:
-        """Tokens of a text; with `add_bos` the beginning token stands first once, where the model wants one."""
-        ids = self._pieces(text, self._split_all if parse_special else self._split_user_defined, "")
-        return self._with_bos(ids) if add_bos else ids
 
-    def decode(self, ids: Sequence[int], *, skip_special: bool = False) -> str:
-        """Text of tokens; incomplete characters become U+FFFD, control tokens are spelt out unless skipped."""
-        parts = (
-            self._tokens[token].encode() if token in self._control_ids and not skip_special else self.token_bytes(token)
-            for token in ids
-        )
-        return b"".join(parts).decode("utf-8", errors="replace")
+class _Fields:
+    """The tokenizer's values in a header, checked."""
 
-    def token_bytes(self, token: int) -> bytes:
-        """UTF-8 bytes that a token stands for; none for control tokens."""
-        if token in self._control_ids:
-            return b""
-        text = self._tokens[token]
-        if text in self._single:
-            return text.encode()
-        return b"".join(self._byte_of.get(character) or character.encode() for character in text)
+    def __init__(self, metadata: Mapping[str, Any]) -> None:
+        self._metadata = metadata
 
-    def count(self, text_or_messages: str | Sequence[Message | Mapping[str, Any]]) -> int:
-        """Number of tokens of a text or of a rendered conversation."""
-        if isinstance(text_or_messages, str):
-            return len(self.encode(text_or_messages, parse_special=False))
-        return len(self.apply_chat_template(text_or_messages))
+    def text(self, name: str) -> str | None:
+        value = self._metadata.get(_PREFIX + name)
+        return value if isinstance(value, str) else None
 
-    def apply_chat_template(
-        self,
-        messages: Sequence[Message | Mapping[str, Any]],
-        *,
-        tools: Sequence[Any] | None = None,
-        generation_prompt: bool = True,
-        options: Mapping[str, Any] | None = None,
-    ) -> list[int]:
-        """Tokens of a conversation; its text never becomes control tokens.
+    def flag(self, name: str, default: bool) -> bool:
+        value = self._metadata.get(_PREFIX + name)
+        return value if isinstance(value, bool) else default
 
-        An answer with `token_ids` is taken as these tokens where they stand for just the text that the template makes
-        of it, so that its pages are found again.
+    def texts(self, name: str) -> Sequence[str]:
+        value = self._metadata.get(_PREFIX + name)
+        if not isinstance(value, tuple | list) or not set(map(type, value)) <= {str}:
+            raise ModelLoadError(f"The tokenizer in the model file has no {name}; download the file again.")
+        return value
 
-        Raises:
-            TemplateError: the model has no template, or it is broken or rejects these messages.
-        """
-        if self._template is None:
-            self._template = self._compiled()
-        turns = [Message.of(message) for message in messages]
-        render = partial(self._template.render, turns, generation_prompt=generation_prompt, options=options or {})
-        rendered = render()
-        known = [number for number, turn in enumerate(turns) if self._stands_for(turn)]
-        ids = None
-        if known:
-            ids = self._with_known_answers(rendered, render(bracketed=known), [turns[number] for number in known])
-        return self._with_bos(ids or self._pieces(rendered.text, self._split_all, rendered.guard))
-
-    def _stands_for(self, turn: Message) -> bool:
-        """Whether the tokens of an answer are its text and hold no control token."""
-        if turn.role != "assistant" or not turn.token_ids or not isinstance(turn.content, str):
-            return False
-        in_vocabulary = all(0 <= token < self.vocab_size for token in turn.token_ids)
-        return (
-            in_vocabulary
-            and self._control_ids.isdisjoint(turn.token_ids)
-            and self.decode(turn.token_ids) == turn.content
-        )
-
-    def _with_known_answers(
-        self, rendered: Rendered, bracketed: Rendered, answers: Sequence[Message]
-    ) -> list[int] | None:
-        """The tokens of a conversation with those of its `answers` in place; None where the template changes them."""
-        opening, closing = bracketed.opening, bracketed.closing
-        if bracketed.text.replace(opening, "").replace(closing, "") != rendered.text:
+    def numbers(self, name: str, kind: type) -> list[Any] | None:
+        value = self._metadata.get(_PREFIX + name)
+        if value is None:
             return None
-        text, *parts = bracketed.text.split(opening)
-        if len(parts) != len(answers):
-            return None
-        ids: list[int] = []
-        for answer, part in zip(answers, parts, strict=True):
-            content, _, after = part.partition(closing)
-            assert answer.token_ids is not None
-            # An answer ends where a control token follows; elsewhere its last token might have become another one.
-            ends = not after or self._begins_with_control_token(after)
-            if ends and content.replace(rendered.guard, "") == answer.content:
-                ids += [*self._pieces(text, self._split_all, rendered.guard), *answer.token_ids]
-                text = after
-            else:
-                text += content + after
-        return ids + self._pieces(text, self._split_all, rendered.guard)
+        try:
+            return [kind(number) for number in (value.tolist() if hasattr(value, "tolist") else value)]
+        except (TypeError, ValueError, OverflowError) as fault:
+            raise ModelLoadError(f"The tokenizer's {name} are no numbers; download the file again.") from fault
 
-    def _begins_with_control_token(self, text: str) -> bool:
-        found = self._split_all.match(text) if self._split_all else None
-        return found is not None and self._single.get(found.group()) in self._control_ids
+    def token(self, name: str, count: int, default: int | None = None) -> int | None:
+        value = self._metadata.get(f"{_PREFIX}{name}_token_id", default)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
+            return default if default is not None and default < count else None
+        return value
 
-    def _compiled(self) -> ChatTemplate:
-        if not self._source:
-            raise TemplateError("This model has no chat template; send a plain prompt, or give it a template.")
-        names = {"bos_token": self.bos_id, "eos_token": next(iter(sorted(self.eos_ids)), None)}
-        variables = {name: self._tokens[token] for name, token in names.items() if token is not None}
-        control = [self._tokens[token] for token in self._control_ids]
-        return ChatTemplate(self._source, control, variables)
-
-    def _pieces(self, text: str, splitter: re.Pattern[str] | None, marker: str) -> list[int]:
-        ids: list[int] = []
-        for piece in splitter.split(text) if splitter else (text,):
-            if splitter and piece in self._single and splitter.fullmatch(piece):
-                ids.append(self._single[piece])
-            elif piece:
-                plain = piece.replace(marker, "") if marker else piece
-                ids += self._bpe.encode(plain, add_special_tokens=False).ids
-        return ids
-
-    def _with_bos(self, ids: list[int]) -> list[int]:
-        if self._add_bos and self.bos_id is not None and ids[:1] != [self.bos_id]:
-            return [self.bos_id, *ids]
-        return ids
+    @property
+    def model_name(self) -> str:
+        return str(self._metadata.get("general.name", "")).lower()
 
 
-def _splitter(single: Mapping[str, int]) -> re.Pattern[str] | None:
-    """A pattern whose `split` keeps the single tokens as pieces; the longest wins where several begin."""
-    if not single:
-        return None
-    return re.compile("(" + "|".join(map(re.escape, sorted(single, key=len, reverse=True))) + ")")
-
-
-def _end_tokens(metadata: Mapping[str, Any], control: Mapping[str, int]) -> frozenset[int]:
-    named = (metadata.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom"))
-    return frozenset(int(token) for token in named if token is not None) | frozenset(
-        control[token] for token in _TURN_ENDS if token in control
+def _vocabulary(fields: _Fields, kind: str, split_name: str) -> Vocabulary:
+    tokens = [token or f"[EMPTY_{index}]" for index, token in enumerate(fields.texts("tokens"))]
+    kinds = checked_kinds(tokens, fields.numbers("token_type", int))
+    defaults = _SENTENCEPIECE_IDS.get(kind, {})
+    ids = {name: fields.token(name, len(tokens), defaults.get(name)) for name in _NAMES}
+    ends = [ids["eos"], *(fields.token(name, len(tokens)) for name in ("eot", "eom"))]
+    control = {tokens[index]: index for index, of in enumerate(kinds) if of == TokenKind.CONTROL}
+    add_bos = kind == "llama" or (kind in ("gpt2", "gemma4") and split_named(split_name).add_bos)
+    return Vocabulary(
+        tokens,
+        kinds,
+        bos_id=ids["bos"],
+        eos_ids=end_tokens(control, ends),
+        # Files of Gemma 4 say that it has none, wrongly.
+        add_bos=fields.flag("add_bos_token", add_bos) or kind == "gemma4",
+        strips_right=_swallowing(fields.model_name, tokens, kinds),
+        named={_NAMES[name]: tokens[token] for name, token in ids.items() if token is not None},
     )
+
+
+def _swallowing(model_name: str, tokens: Sequence[str], kinds: Iterable[int]) -> frozenset[int]:
+    if "phi-3" not in model_name and "phi3" not in model_name:
+        return frozenset()
+    whole = {int(TokenKind.CONTROL), int(TokenKind.USER_DEFINED), int(TokenKind.UNKNOWN)}
+    return frozenset(index for index, kind in enumerate(kinds) if kind in whole and tokens[index] not in _PHI3_KEEPS)
+
+
+def _encoder(fields: _Fields, kind: str, split_name: str, vocabulary: Vocabulary) -> Encoder:
+    if kind in ("gpt2", "gemma4"):
+        return BpeEncoder(vocabulary, fields.texts("merges"), split_named(split_name))
+    scores = fields.numbers("scores", float) or [0.0] * len(vocabulary.tokens)
+    if len(scores) < len(vocabulary.tokens):
+        raise ModelLoadError(
+            f"The tokenizer in the model file has {len(vocabulary.tokens)} tokens and {len(scores)} scores; "
+            "download it again."
+        )
+    # A file that says nothing of t5's kind has no prefix, one of llama's has.
+    has_prefix = fields.flag("add_space_prefix", kind == "llama")
+    prefix = SpacePrefix.EACH if has_prefix else SpacePrefix.NEVER
+    unknown = fields.token("unknown", len(scores), _SENTENCEPIECE_IDS[kind]["unknown"])
+    if kind == "llama":
+        return ScoredBpeEncoder(vocabulary, scores, space_prefix=prefix, unknown_id=unknown)
+    return UnigramEncoder(
+        vocabulary,
+        scores,
+        unknown_id=unknown,
+        characters=bytes(number & 255 for number in fields.numbers("precompiled_charsmap", int) or ()),
+        space_prefix=prefix,
+        merges_spaces=fields.flag("remove_extra_whitespaces", False),
+    )
+
+
+def _templates(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """The model's chat templates: "default", and those that the file names, such as "tool_use"."""
+    key = "tokenizer.chat_template"
+    named = {
+        name.removeprefix(f"{key}."): value
+        for name, value in metadata.items()
+        if name.startswith(f"{key}.") and isinstance(value, str)
+    }
+    default = metadata.get(key)
+    return named | ({"default": default} if isinstance(default, str) else {})

@@ -104,6 +104,14 @@ def test_the_beginning_token_stands_once() -> None:
     assert 0 not in REBUILT.encode("a", add_bos=True)
 
 
+def test_marks_of_turns_are_control_tokens_whatever_the_file_says() -> None:
+    types = [4 if token in CONTROL else 1 for token in METADATA["tokenizer.ggml.tokens"]]
+    tokenizer = GgufTokenizer(METADATA | {"tokenizer.ggml.token_type": types})
+    assert tokenizer.encode("<|im_end|>") == [2]
+    assert 2 not in tokenizer.encode("<|im_end|>", parse_special=False)
+    assert tokenizer.eos_ids == {0, 2}
+
+
 def test_all_turn_ends_of_the_vocabulary_end_a_turn() -> None:
     assert REBUILT.eos_ids == {0, 2}
 
@@ -128,7 +136,7 @@ def test_bad_templates_say_what_is_wrong(template: str, words: str) -> None:
     ("change", "words"),
     [
         ({"tokenizer.ggml.model": None}, "no tokenizer"),
-        ({"tokenizer.ggml.model": "t5"}, "'t5'"),
+        ({"tokenizer.ggml.model": "rwkv"}, "'rwkv'"),
         ({"tokenizer.ggml.pre": "martian"}, "'martian'"),
         ({"tokenizer.ggml.merges": ["zz qq"]}, "damaged"),
         ({"tokenizer.ggml.token_type": [1]}, "types"),
@@ -137,3 +145,35 @@ def test_bad_templates_say_what_is_wrong(template: str, words: str) -> None:
 def test_bad_tokenizers_are_load_errors(change: dict[str, Any], words: str) -> None:
     with pytest.raises(ModelLoadError, match=words):
         GgufTokenizer(METADATA | change)
+
+
+ODD: st.SearchStrategy[object] = st.sampled_from(
+    [None, 0, -1, 10**12, 1.5, True, "x", "", (), ("a",), ("a", "a"), ("",), (1, 2), {}, b"x", ("a", "b", "c d", "e f")]
+) | st.lists(st.floats(), max_size=4)
+
+
+@given(
+    st.sampled_from(["gpt2", "llama", "t5", "gemma4"]),
+    st.dictionaries(
+        st.sampled_from(["pre", "tokens", "token_type", "merges", "scores", "bos_token_id", "precompiled_charsmap"]),
+        ODD,
+        max_size=3,
+    ),
+)
+def test_odd_headers_are_load_errors_at_worst(kind: str, changes: dict[str, Any]) -> None:
+    small = {
+        "tokenizer.ggml.model": kind,
+        "tokenizer.ggml.pre": "qwen2",
+        "tokenizer.ggml.tokens": ("a", "b", "ab", "<s>"),
+        "tokenizer.ggml.token_type": (1, 1, 1, 3),
+        "tokenizer.ggml.merges": ("a b",),
+        "tokenizer.ggml.scores": (0.0, 1.0, 2.0, 0.0),
+        "tokenizer.ggml.bos_token_id": 3,
+    }
+    try:
+        tokenizer = GgufTokenizer(small | {f"tokenizer.ggml.{name}": value for name, value in changes.items()})
+    except ModelLoadError:
+        return
+    ids = tokenizer.encode("ab <s> \ud800", add_bos=True)
+    tokenizer.decode(ids)
+    assert all(0 <= token < tokenizer.vocab_size for token in ids)
