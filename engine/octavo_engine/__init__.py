@@ -40,7 +40,7 @@ from octavo_engine.events import (
     Waiting,
 )
 from octavo_engine.fake_engine import FakeEngine
-from octavo_engine.fit import FitReport, fit
+from octavo_engine.fitting import FitReport, fit
 from octavo_engine.inspection import inspect
 from octavo_engine.model_info import ModelInfo, model_name
 from octavo_engine.page_map import PageInfo, PageMap

@@ -10,6 +10,11 @@ import sys
 def trim_memory() -> None:
     """Collect garbage and have the C library return what it keeps of freed memory; a few milliseconds."""
     gc.collect()
+    return_freed_memory()
+
+
+def return_freed_memory() -> None:
+    """Have the C library return what it keeps of freed memory; a millisecond."""
     if sys.platform != "linux":
         return
     try:

@@ -14,7 +14,7 @@ from octavo_engine.api import OnProgress
 from octavo_engine.config import EngineConfig
 from octavo_engine.devices import physical_cores
 from octavo_engine.errors import InvalidRequest, LoadCancelled, ModelLoadError
-from octavo_engine.fit import require_room
+from octavo_engine.fitting import require_room
 from octavo_engine.inspection import checkpoint_of, describe, read_model
 from octavo_engine.kv_pages import KvPages
 from octavo_engine.model_info import ModelInfo
@@ -27,14 +27,16 @@ from octavo_engine.page_store.page_store import PageStore
 from octavo_engine.pool_size import free_memory, pool_size
 from octavo_engine.request_check import check_config
 from octavo_engine.stats import LoadProgress
+from octavo_engine.tokenization.folder_tokenizer import FolderTokenizer
 from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
+from octavo_engine.tokenization.model_tokenizer import ModelTokenizer
 
 _log = logging.getLogger(__name__)
 
 
 def open_model(
     model: str | os.PathLike[str], config: EngineConfig, progress: OnProgress | None
-) -> tuple[ModelInfo, EngineConfig, GgufTokenizer, ModelRunner, PagePool, PageStore | None]:
+) -> tuple[ModelInfo, EngineConfig, ModelTokenizer, ModelRunner, PagePool, PageStore | None]:
     """Everything that an engine needs to run a model; see `Engine.open` for the errors."""
     check_config(config)
     report = _Report(progress)
@@ -44,10 +46,12 @@ def open_model(
     info = describe(found, Path(model))
     if info.reason is not None:
         raise ModelLoadError(info.reason)
-    if isinstance(found, ModelFolder):
-        raise ModelLoadError("Tokenizers of Hugging Face folders are not read yet.")
     require_room(info, config)
-    tokenizer = GgufTokenizer(found.header.metadata, config.chat_template)
+    tokenizer: ModelTokenizer
+    if isinstance(found, ModelFolder):
+        tokenizer = FolderTokenizer(found.path, config.chat_template)
+    else:
+        tokenizer = GgufTokenizer(found.header.metadata, config.chat_template)
     torch.set_num_threads(config.threads or physical_cores())
     octavo_kernels.warm(lambda done, total: report.stage("kernels", done, total))
     decoder = load_decoder(

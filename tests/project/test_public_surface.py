@@ -31,6 +31,7 @@ FIELDS = {
     ),
     "Examination": "python platform packages devices kernels self_test energy",
     "Failed": "error",
+    "FitReport": "verdict weights kv_per_token workspace free max_context",
     "Finished": "index reason stop usage timings",
     "GenerationRequest": (
         "messages prompt token_ids sampling priority owner parent continue_last tools tool_choice adapter "
@@ -42,7 +43,7 @@ FIELDS = {
     "Message": "role content reasoning tool_calls tool_call_id name token_ids",
     "ModelInfo": (
         "path name architecture supported reason parameters quantization file_bytes context_length vocab_size "
-        "layers chat_template features sampling_defaults license"
+        "layers chat_template features sampling_defaults license sizes"
     ),
     "PageInfo": "pool index state refcount filled last_used owners",
     "PageMap": "version pages pool state refcount filled last_used owner_starts owner_ids owner_names",
@@ -73,7 +74,7 @@ FIELDS = {
 OTHERS = """
     ContextOverflow Engine EngineClosed EngineError Event FakeEngine GrammarError Handle InvalidRequest
     LoadCancelled ModelLoadError OnEvent OnProgress OutOfMemory Priority PromptTooLarge TemplateError
-    Tokenizer cost_per_million_tokens devices draw_plots examine forget_stored inspect model_name run_bench
+    Tokenizer cost_per_million_tokens devices draw_plots examine fit forget_stored inspect model_name run_bench
 """
 # Defaults that callers rely on without naming them.
 DEFAULTS = [

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 
 from octavo_engine.errors import LoadCancelled
+from octavo_engine.memory import return_freed_memory, trim_memory
 from octavo_engine.models.checkpoint import Checkpoint
 from octavo_engine.models.decoder import Decoder
 from octavo_engine.models.decoder_weights import DecoderWeights, Experts, FeedForward, LayerWeights
@@ -30,6 +31,9 @@ from octavo_kernels.weights import (
 )
 
 Progress = Callable[[str, int, int], bool | None]
+
+# Bytes that are read before freed memory is returned.
+_LEAST_RETURNED = 12 << 20
 
 
 def load_decoder(
@@ -56,7 +60,9 @@ def load_decoder(
     if weights == "auto" and batch_invariant:
         weights = "bfloat16"
     loader = _Loader(checkpoint, weights, progress, is_invariant=batch_invariant)
-    return Decoder(checkpoint.spec, loader.load(max_context))
+    decoder = Decoder(checkpoint.spec, loader.load(max_context))
+    trim_memory()
+    return decoder
 
 
 class _Loader:
@@ -72,6 +78,7 @@ class _Loader:
         self._is_invariant = is_invariant
         self._progress = progress
         self._done = 0
+        self._returned = 0
         self._total = checkpoint.nbytes
         self._dtype = torch.float32 if weights == "float32" else torch.bfloat16
         self._reader = TensorReader(checkpoint.files)
@@ -240,6 +247,10 @@ class _Loader:
 
     def _report(self, nbytes: int) -> None:
         self._done += nbytes
+        if self._done - self._returned > max(_LEAST_RETURNED, self._total // 16):
+            # What was needed for a moment would pile up to half of the model.
+            return_freed_memory()
+            self._returned = self._done
         if self._progress is not None and self._progress("weights", self._done, self._total) is False:
             raise LoadCancelled(
                 f"Loading was cancelled after {self._done:,} of {self._total:,} bytes.",
