@@ -52,13 +52,23 @@ class Intake:
     """Prepares submissions one after another, so that their order is kept."""
 
     def __init__(
-        self, tokenizer: StreamTokenizer, pool: PagePool, accept: Callable[[Live], None], *, context: int
+        self,
+        tokenizer: StreamTokenizer,
+        pool: PagePool,
+        accept: Callable[[Live], None],
+        *,
+        context: int,
+        vocabulary: int,
     ) -> None:
-        """Prepare for sequences of at most `context` positions over `pool`; `accept` takes each prepared one."""
+        """Prepare for sequences of at most `context` positions over `pool`; `accept` takes each prepared one.
+
+        `vocabulary` is how many tokens the model knows: some tokenizers have more.
+        """
         self._tokenizer = tokenizer
         self._pool = pool
         self._accept = accept
         self._context = context
+        self._vocabulary = vocabulary
         self._order = 0
         self._queue: queue.SimpleQueue[_Submission | None] = queue.SimpleQueue()
         self._closed = threading.Event()
@@ -132,6 +142,13 @@ class Intake:
         )
 
     def _tokens(self, request: GenerationRequest) -> list[int]:
+        tokens = self._encoded(request)
+        wrong = [token for token in tokens if not 0 <= token < self._vocabulary]
+        if wrong:
+            raise InvalidRequest(f"Token {wrong[0]} is not in the vocabulary of {self._vocabulary} tokens.")
+        return tokens
+
+    def _encoded(self, request: GenerationRequest) -> list[int]:
         if request.messages is not None:
             return self._tokenizer.apply_chat_template(
                 request.messages, generation_prompt=request.generation_prompt, options=request.template_options
@@ -139,11 +156,7 @@ class Intake:
         if request.prompt is not None:
             return self._tokenizer.encode(request.prompt, add_bos=True)
         assert request.token_ids is not None
-        tokens = list(request.token_ids)
-        wrong = [token for token in tokens if not 0 <= token < self._tokenizer.vocab_size]
-        if wrong:
-            raise InvalidRequest(f"Token {wrong[0]} is not in the vocabulary of {self._tokenizer.vocab_size} tokens.")
-        return tokens
+        return list(request.token_ids)
 
     def _check_length(self, length: int) -> None:
         """Refuse a prompt that can never be answered, with the numbers."""

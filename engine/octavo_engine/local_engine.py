@@ -77,7 +77,13 @@ class LocalEngine:
             self._scheduler.disk = PageFetching(
                 store, page_size=pool.page_size, page_bytes=runner.page_bytes, wake=self._loop.nudge
             )
-        self._intake = Intake(tokenizer, pool, self._loop.add, context=context)
+        self._intake = Intake(
+            tokenizer,
+            pool,
+            self._loop.add,
+            context=context,
+            vocabulary=min(info.vocab_size, tokenizer.vocab_size),
+        )
         self._forking = Forking(tokenizer, pool, self._forked_handle)
         self._page_map: PageMap | None = None
         self._numbers = itertools.count(1)

@@ -23,8 +23,11 @@ class ModelRunner:
     # Prompt chunks beyond this size do not compute faster on a processor and make everybody else wait longer.
     step_tokens = 512
 
-    def __init__(self, decoder: Decoder, pages: KvPages, *, page_size: int, backend: str) -> None:
-        """Run `decoder` on `pages`."""
+    def __init__(
+        self, decoder: Decoder, pages: KvPages, *, page_size: int, backend: str, vocabulary: int | None = None
+    ) -> None:
+        """Run `decoder` on `pages`; only the first `vocabulary` tokens are drawn: others mean nothing."""
+        self._vocabulary = vocabulary
         self.backend = backend
         self._decoder = decoder
         self._pages = pages
@@ -37,7 +40,7 @@ class ModelRunner:
         if not rows:
             return []
         sampling = [row for row in rows if row.samples]
-        logits = self._decoder.forward(_batch(rows), self._pages.device)
+        logits = self._decoder.forward(_batch(rows), self._pages.device)[:, : self._vocabulary]
         tokens = iter(sample(logits, [_draw(row) for row in sampling]))
         return [next(tokens) if row.samples else None for row in rows]
 

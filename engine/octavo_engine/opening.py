@@ -73,7 +73,9 @@ def open_model(
         torch.empty(decoder.kv_shape(count, config.page_size), dtype=decoder.kv_dtype)
         for count in (pages, config.host_pages or 0)
     ]
-    runner = ModelRunner(decoder, KvPages(*tensors), page_size=config.page_size, backend=_backend())
+    runner = ModelRunner(
+        decoder, KvPages(*tensors), page_size=config.page_size, backend=_backend(), vocabulary=tokenizer.vocab_size
+    )
     store = open_page_store(
         config,
         found.sources,
