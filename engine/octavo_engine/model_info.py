@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from octavo_engine.model_sizes import ModelSizes
 
@@ -18,6 +18,8 @@ def model_name(path: Path) -> str:
     """What to call the model in a file: its name without the quantisation, in words. "SmolLM2 135M Instruct"."""
     return _QUANTISATION.sub("", path.stem).replace("-", " ").replace("_", " ").strip() or path.stem
 
+
+RunsOn = Literal["octavo", "transformers"]
 
 # What a chat template must mention to have a feature.
 _FEATURES: Mapping[str, tuple[str, ...]] = {
@@ -47,7 +49,8 @@ class ModelInfo:
         context_length: positions that the model was trained for.
         features: of "system", "tools", "reasoning", "vision", by what its chat template uses.
         sampling_defaults: the model's own recommendation, if it has one.
-        sizes: what its memory depends on; None where it cannot run.
+        sizes: what its memory depends on; None where that cannot be told.
+        runs_on: "octavo": our own decoder; "transformers": the library computes it, slower.
     """
 
     path: Path | None
@@ -66,3 +69,4 @@ class ModelInfo:
     sampling_defaults: Mapping[str, Any]
     license: str | None
     sizes: ModelSizes | None = None
+    runs_on: RunsOn = "octavo"

@@ -8,8 +8,8 @@ import numpy as np
 
 from octavo_engine.kv_pages import KvPages
 from octavo_engine.memory import trim_memory
-from octavo_engine.models.decoder import Decoder
 from octavo_engine.models.forward_batch import ForwardBatch
+from octavo_engine.models.language_model import LanguageModel
 from octavo_engine.page_move import PageMove
 from octavo_engine.random_numbers import uniform
 from octavo_engine.runner import Drawn
@@ -24,7 +24,7 @@ class ModelRunner:
     step_tokens = 512
 
     def __init__(
-        self, decoder: Decoder, pages: KvPages, *, page_size: int, backend: str, vocabulary: int | None = None
+        self, decoder: LanguageModel, pages: KvPages, *, page_size: int, backend: str, vocabulary: int | None = None
     ) -> None:
         """Run `decoder` on `pages`; only the first `vocabulary` tokens are drawn: others mean nothing."""
         self._vocabulary = vocabulary

@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
@@ -19,8 +20,10 @@ from octavo_engine.inspection import checkpoint_of, describe, read_model
 from octavo_engine.kv_pages import KvPages
 from octavo_engine.model_info import ModelInfo
 from octavo_engine.model_runner import ModelRunner
+from octavo_engine.models.decoder import Decoder
 from octavo_engine.models.folder_checkpoint import ModelFolder
-from octavo_engine.models.loader import load_decoder
+from octavo_engine.models.gguf_checkpoint import GgufModel
+from octavo_engine.models.loader import Progress, load_decoder
 from octavo_engine.page_pool import PagePool
 from octavo_engine.page_store.opening import open_page_store
 from octavo_engine.page_store.page_store import PageStore
@@ -30,6 +33,9 @@ from octavo_engine.stats import LoadProgress
 from octavo_engine.tokenization.folder_tokenizer import FolderTokenizer
 from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
 from octavo_engine.tokenization.model_tokenizer import ModelTokenizer
+
+if TYPE_CHECKING:
+    from octavo_engine.models.transformers_decoder import TransformersDecoder
 
 _log = logging.getLogger(__name__)
 
@@ -54,13 +60,7 @@ def open_model(
         tokenizer = GgufTokenizer(found.header.metadata, config.chat_template)
     torch.set_num_threads(config.threads or physical_cores())
     octavo_kernels.warm(lambda done, total: report.stage("kernels", done, total))
-    decoder = load_decoder(
-        checkpoint_of(found),
-        weights=config.weights,
-        batch_invariant=config.batch_invariant is True,
-        max_context=config.max_context,
-        progress=report.stage,
-    )
+    decoder = _load(found, info, config, report.stage)
     if config.kv_dtype not in ("auto", str(decoder.kv_dtype).removeprefix("torch.")):
         raise InvalidRequest(f"KV pages are kept in the dtype of the weights here, {decoder.kv_dtype}; leave kv_dtype.")
     pages = pool_size(
@@ -89,6 +89,32 @@ def open_model(
     )
     _log.info("opened %s with %d pages in %.2f s", info.name, pages, time.perf_counter() - started)
     return info, config, tokenizer, runner, PagePool(pages, config.page_size), store
+
+
+def _load(
+    found: GgufModel | ModelFolder, info: ModelInfo, config: EngineConfig, progress: Progress
+) -> Decoder | TransformersDecoder:
+    """The decoder that runs a model."""
+    if info.runs_on == "octavo":
+        return load_decoder(
+            checkpoint_of(found),
+            weights=config.weights,
+            batch_invariant=config.batch_invariant is True,
+            max_context=config.max_context,
+            progress=progress,
+        )
+    # Loading the library takes seconds.
+    from octavo_engine.models.transformers_loading import load_transformers_decoder
+
+    assert isinstance(found, ModelFolder), "GGUF files are no business of transformers"
+    if config.weights in ("int4", "int8") or config.batch_invariant is True:
+        raise InvalidRequest(
+            f"{info.name} is computed by transformers, which keeps weights as bfloat16 or float32 and sums rows in "
+            'company: leave weights and batch_invariant at "auto".'
+        )
+    _log.info("%s is of the architecture %s: transformers computes it, slower", info.name, info.architecture)
+    dtype: Literal["float32", "bfloat16"] = "float32" if config.weights == "float32" else "bfloat16"
+    return load_transformers_decoder(found.path, dtype=dtype, max_context=config.max_context, progress=progress)
 
 
 class _Report:

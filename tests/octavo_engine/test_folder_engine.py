@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gc
-import json
 import re
 import threading
 from pathlib import Path
 
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from octavo_engine import (
     Engine,
@@ -23,10 +21,10 @@ from octavo_engine import (
     SamplingParams,
 )
 from tiny_families import tiny_model
+from tiny_tokenizer import save_tokenizer
 
 # The table has more rows than the tokenizer has tokens, as in many models.
 ROWS = 400
-TEMPLATE = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}<|assistant|>"
 
 
 @pytest.fixture(scope="module")
@@ -38,16 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         parameter.data = parameter.data.bfloat16().float()
     model.generation_config.eos_token_id = None
     model.save_pretrained(path)
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    special = ["<|end|>", "<|user|>", "<|assistant|>"]
-    trainer = trainers.BpeTrainer(
-        vocab_size=ROWS - 30, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
-    )
-    tokenizer.train_from_iterator([Path(__file__).read_text()], trainer)
-    tokenizer.save(str(path / "tokenizer.json"))
-    (path / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<|end|>", "chat_template": TEMPLATE}))
+    save_tokenizer(path, ROWS - 30)
     return path
 
 
@@ -112,7 +101,7 @@ def test_a_cancelled_load_leaves_nothing_behind(folder: Path, stage: str) -> Non
 
 def test_progress_tells_all_bytes(folder: Path) -> None:
     seen: list[LoadProgress] = []
-    engine = Engine.open(folder, EngineConfig(kv_pages=64), lambda step: seen.append(step) or True)
+    engine = Engine.open(folder, EngineConfig(kv_pages=64), lambda step: seen.append(step))
     engine.close()
     weights = [step for step in seen if step.stage == "weights"]
     assert weights[0].done == 0

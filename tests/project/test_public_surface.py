@@ -43,7 +43,7 @@ FIELDS = {
     "Message": "role content reasoning tool_calls tool_call_id name token_ids",
     "ModelInfo": (
         "path name architecture supported reason parameters quantization file_bytes context_length vocab_size "
-        "layers chat_template features sampling_defaults license sizes"
+        "layers chat_template features sampling_defaults license sizes runs_on"
     ),
     "PageInfo": "pool index state refcount filled last_used owners",
     "PageMap": "version pages pool state refcount filled last_used owner_starts owner_ids owner_names",

@@ -14,7 +14,7 @@ from octavo_engine.errors import ModelLoadError
 from octavo_engine.models.architecture import BY_MODEL_TYPE, Architecture
 from octavo_engine.models.gguf_specification import rotating_layers, windowed_layers
 from octavo_engine.models.rope_spec import ROPE_KINDS, RopeSpec
-from octavo_engine.models.specification import MAX_LAYERS, ExpertSpec, ModelSpec
+from octavo_engine.models.specification import MAX_LAYERS, ExpertSpec, ModelSpec, Unsupported
 from octavo_engine.models.stated_values import StatedValues
 
 _SOURCE = "The model's config.json"
@@ -32,7 +32,7 @@ def config_specification(config: Mapping[str, Any]) -> ModelSpec:
     kind = config.get("model_type")
     architecture = BY_MODEL_TYPE.get(kind) if isinstance(kind, str) else None
     if architecture is None:
-        raise ModelLoadError(
+        raise Unsupported(
             f"The model's architecture is {kind!r}. Octavo's own decoder runs: {', '.join(sorted(BY_MODEL_TYPE))}."
         )
     if isinstance(config.get("text_config"), Mapping):
@@ -47,7 +47,7 @@ def config_specification(config: Mapping[str, Any]) -> ModelSpec:
     context = keys.number("max_position_embeddings", int)
     activation = keys.text("hidden_activation") or keys.text("hidden_act") or architecture.activation
     if _ACTIVATIONS.get(activation, activation) != architecture.activation:
-        raise ModelLoadError(f"The model's activation is {activation!r}, which Octavo's own decoder does not run.")
+        raise Unsupported(f"The model's activation is {activation!r}, which Octavo's own decoder does not run.")
     if keys.get("use_bidirectional_attention"):
         raise ModelLoadError("The model sees what comes later in a text, as encoders do; it writes no answers.")
     rope, local_rope = _ropes(architecture, keys, head_dim, context)
@@ -103,7 +103,7 @@ def _rope(keys: StatedValues, stated: Mapping[str, Any], head_dim: int, context:
     # An older name of the same.
     kind = "longrope" if kind == "su" else kind
     if kind not in ROPE_KINDS:
-        raise ModelLoadError(f"The model scales its positions by {kind!r}, which Octavo's own decoder does not do.")
+        raise Unsupported(f"The model scales its positions by {kind!r}, which Octavo's own decoder does not do.")
     part = given.optional("partial_rotary_factor", float) or keys.optional("partial_rotary_factor", float) or 1.0
     base = given.optional("rope_theta", float) or keys.number("rope_theta", float)
     spec = RopeSpec(width=int(head_dim * part), base=base, kind=kind)

@@ -14,7 +14,7 @@ from octavo_engine.models.config_specification import config_specification
 from octavo_engine.models.hugging_face_names import module_name
 from octavo_engine.models.quantized_checkpoint import Quantization, quantization_of
 from octavo_engine.models.safetensors_header import read_safetensors
-from octavo_engine.models.specification import ModelSpec, check_specification
+from octavo_engine.models.specification import ModelSpec, Unsupported, check_specification
 from octavo_engine.models.stored import Matrix, Stack, Stored, TensorInfo
 
 MAX_JSON_BYTES = 64 << 20
@@ -79,7 +79,7 @@ def folder_checkpoint(folder: ModelFolder) -> Checkpoint:
     tensors |= {name: found.stored(name) for name in spec.biases() if found.has(name)}
     unknown = found.unknown()
     if unknown:
-        raise ModelLoadError(
+        raise Unsupported(
             f"The model has a part that Octavo's own decoder does not compute: the tensor {min(unknown)!r}."
         )
     check_specification(spec, {name: stored.shape for name, stored in tensors.items()})

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.model_info import ModelInfo, template_features
+from octavo_engine.model_info import ModelInfo, RunsOn, template_features
+from octavo_engine.model_sizes import MatrixCount, ModelSizes
 from octavo_engine.models.checkpoint import Checkpoint, main_format
 from octavo_engine.models.checkpoint_sizes import checkpoint_sizes
 from octavo_engine.models.folder_checkpoint import ModelFolder, folder_checkpoint, read_json
+from octavo_engine.models.specification import Unsupported
 from octavo_engine.models.stored import weights_in
 
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty")
@@ -20,7 +23,7 @@ def folder_info(folder: ModelFolder) -> ModelInfo:
     config = folder.config
     text = config.get("text_config") if isinstance(config.get("text_config"), Mapping) else config
     assert isinstance(text, Mapping)
-    checkpoint, reason = _opened(folder)
+    checkpoint, runs_on, reason = _opened(folder)
     tensors = folder.tensors if checkpoint is None else checkpoint.tensors
     template = _chat_template(folder)
     return ModelInfo(
@@ -41,16 +44,37 @@ def folder_info(folder: ModelFolder) -> ModelInfo:
         features=template_features(template),
         sampling_defaults=_sampling(folder),
         license=None,
-        sizes=None if checkpoint is None else checkpoint_sizes(checkpoint),
+        sizes=_sizes(folder, text) if checkpoint is None else checkpoint_sizes(checkpoint),
+        runs_on=runs_on,
     )
 
 
-def _opened(folder: ModelFolder) -> tuple[Checkpoint | None, str | None]:
-    """The checkpoint, or why the model cannot run."""
+def _opened(folder: ModelFolder) -> tuple[Checkpoint | None, RunsOn, str | None]:
+    """The checkpoint where our own decoder runs it; what runs the model, or why nothing does."""
     try:
-        return folder_checkpoint(folder), None
+        return folder_checkpoint(folder), "octavo", None
+    except Unsupported:
+        from octavo_engine.models.transformers_loading import transformers_obstacle
+
+        return None, "transformers", transformers_obstacle(folder.config)
     except ModelLoadError as error:
-        return None, error.message
+        return None, "octavo", error.message
+
+
+def _sizes(folder: ModelFolder, config: Mapping[str, Any]) -> ModelSizes:
+    """What transformers will hold: every tensor as it is, and pages for the heads that the configuration states."""
+    matrices = tuple(
+        MatrixCount("BF16", stored.shape[-2], stored.shape[-1], math.prod(stored.shape[:-2]))
+        for stored in folder.tensors.values()
+        if len(stored.shape) > 1
+    )
+    vectors = sum(stored.shape[0] for stored in folder.tensors.values() if len(stored.shape) == 1)
+    heads = _number(config, "num_attention_heads")
+    size = _number(config, "head_dim") or _number(config, "hidden_size") // max(1, heads)
+    kv_heads = _number(config, "num_key_value_heads") or heads
+    layers = _number(config, "num_hidden_layers")
+    hidden, inner = _number(config, "hidden_size"), _number(config, "intermediate_size")
+    return ModelSizes(matrices, vectors, 0, 2 * layers * kv_heads * -(-size // 8) * 8, 8 * hidden + 3 * inner)
 
 
 def _chat_template(folder: ModelFolder) -> str | None:

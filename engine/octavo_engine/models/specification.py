@@ -16,6 +16,10 @@ from octavo_engine.models.rope_spec import RopeSpec
 MAX_LAYERS = 4096
 
 
+class Unsupported(ModelLoadError):
+    """A sound model that Octavo's own decoder does not compute; another may."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpertSpec:
     """A mixture of experts (Shazeer et al. 2017) in place of the feed-forward block.
