@@ -45,7 +45,7 @@ def _bench() -> argparse.ArgumentParser:
         prog="octavo bench",
         description="Measure the engine on this machine and compare it with its goals. Minutes; close other programs.",
     )
-    parser.add_argument("--suite", metavar="NAME", default="paging", help="what to measure: paging (the default)")
+    parser.add_argument("--suite", metavar="NAME", default="paging", help="paging (the default) or models")
     parser.add_argument("--model", metavar="MODEL", help="the model; by default the starter model")
     parser.add_argument("--only", metavar="PART,...", type=_parts, default=(), help="only these parts of the suite")
     parser.add_argument("--quick", action="store_true", help="short lengths, to see that it works")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,21 +49,21 @@ def run_bench_command(options: BenchOptions) -> ExitCode:
     if options.json:
         print(json.dumps(report.as_dict(), ensure_ascii=False, indent=2), flush=True)
     else:
-        print("\n".join(_lines(report, with_plots=False)), flush=True)
+        print("\n".join(_lines(report, ())), flush=True)
     return ExitCode.OK if report.ok else ExitCode.FAILED
 
 
 def _save(report: BenchReport, folder: Path) -> None:
     """Write the report as Markdown and JSON, and its plots."""
-    draw_plots(report.as_dict(), folder)
-    page = "\n".join(_lines(report, with_plots=True)) + "\n"
+    drawn = {path.name for path in draw_plots(report.as_dict(), folder)}
+    page = "\n".join(_lines(report, drawn)) + "\n"
     folder.joinpath(f"{report.suite}.md").write_text(page, encoding="utf-8")
     objects = json.dumps(report.as_dict(), ensure_ascii=False, indent=2) + "\n"
     folder.joinpath(f"{report.suite}.json").write_text(objects, encoding="utf-8")
 
 
-def _lines(report: BenchReport, *, with_plots: bool) -> Iterator[str]:
-    """The report for people: Markdown, so that it can be kept as it is."""
+def _lines(report: BenchReport, drawn: Collection[str]) -> Iterator[str]:
+    """The report for people: Markdown, so that it can be kept as it is; `drawn` are the plots beside it."""
     yield f"# {report.suite.capitalize()}"
     yield ""
     yield ", ".join(f"{name} {value}" for name, value in report.machine.items()) + "."
@@ -72,8 +72,9 @@ def _lines(report: BenchReport, *, with_plots: bool) -> Iterator[str]:
         yield "A quick look at short lengths: the goals are meant for full scale."
     for part in report.parts:
         yield from ("", f"## {part.name.capitalize()} ({part.seconds:.0f} s)", "", part.about)
-        if with_plots:
-            yield from ("", f"![{part.name}]({report.suite}-{part.name}.svg)")
+        plot = f"{report.suite}-{part.name}.svg"
+        if plot in drawn:
+            yield from ("", f"![{part.name}]({plot})")
         for table in part.tables:
             yield from ("", f"{table.title}:", "", *_table(table.columns, table.rows))
         yield ""

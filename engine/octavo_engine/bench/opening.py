@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,21 +14,22 @@ from octavo_engine.config import EngineConfig
 from octavo_engine.devices import devices
 from octavo_engine.local_engine import LocalEngine
 
-OpenEngine = Callable[..., AbstractContextManager[Engine]]
 
+class OpenEngine:
+    """Opens one model with the settings that a part wants."""
 
-def opener(model: Path) -> OpenEngine:
-    """A function that opens the model with the given settings for the length of a `with`."""
+    def __init__(self, model: Path) -> None:
+        """Open `model`, a file or a folder."""
+        self.model = model
 
     @contextmanager
-    def open_engine(**settings: object) -> Iterator[Engine]:
-        engine = LocalEngine.open(model, EngineConfig(**settings))  # type: ignore[arg-type]
+    def __call__(self, **settings: object) -> Iterator[Engine]:
+        """An engine with these settings for the length of a `with`."""
+        engine = LocalEngine.open(self.model, EngineConfig(**settings))  # type: ignore[arg-type]
         try:
             yield engine
         finally:
             engine.close()
-
-    return open_engine
 
 
 def machine(model: Path) -> dict[str, str]:

@@ -17,7 +17,7 @@ _WIDTH = 7.2
 
 
 def draw_plots(report: Mapping[str, Any], folder: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Write `<suite>-<part>.svg` for each part of a report (`BenchReport.as_dict()`) into `folder`.
+    """Write `<suite>-<part>.svg` for each part of a report (`BenchReport.as_dict()`) that is drawn into `folder`.
 
     Raises:
         InvalidRequest: matplotlib is not installed.
@@ -46,6 +46,8 @@ def draw_plots(report: Mapping[str, Any], folder: str | os.PathLike[str]) -> tup
     target.mkdir(parents=True, exist_ok=True)
     written = []
     for name, part in report["parts"].items():
+        if name not in _DRAWN:
+            continue
         path = target / f"{report['suite']}-{name}.svg"
         figure = _DRAWN[name](part["figures"])
         figure.text(0.01, 0.01, _where(report["machine"]), fontsize=7, color=_MUTED)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Counts and lengths, in requests and tokens, of the paging suite."""
+    """Counts and lengths, in requests and tokens, of the suites."""
 
     name: str
     waste_requests: int
@@ -24,6 +24,8 @@ class Scale:
     policy_requests: int
     policy_outputs: tuple[int, int]
     swap_lengths: tuple[int, ...]
+    openings: int
+    layout_tokens: int
 
 
 FULL = Scale(
@@ -42,6 +44,8 @@ FULL = Scale(
     policy_requests=30,
     policy_outputs=(16, 384),
     swap_lengths=(500, 1500, 4000),
+    openings=9,
+    layout_tokens=2000,
 )
 QUICK = Scale(
     name="quick",
@@ -59,5 +63,7 @@ QUICK = Scale(
     policy_requests=9,
     policy_outputs=(4, 24),
     swap_lengths=(100, 200),
+    openings=1,
+    layout_tokens=100,
 )
 SCALES = {scale.name: scale for scale in (FULL, QUICK)}

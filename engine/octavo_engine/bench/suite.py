@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from octavo_engine.bench.opening import OpenEngine, machine, opener
+from octavo_engine.bench.models import opening_time
+from octavo_engine.bench.opening import OpenEngine, machine
 from octavo_engine.bench.paging import batching, branches, policies, swapping, turns, waste
 from octavo_engine.bench.report import BenchReport, PartResult
 from octavo_engine.bench.scale import SCALES, Scale
@@ -18,6 +19,15 @@ from octavo_engine.errors import InvalidRequest
 _log = logging.getLogger(__name__)
 Measure = Callable[[OpenEngine, Scale], PartResult]
 Tell = Callable[[str], None]
+
+
+def _layouts(open_engine: OpenEngine, scale: Scale) -> PartResult:
+    # Loads torch, which the engine's public names must not.
+    from octavo_engine.bench.models import layouts
+
+    return layouts.measure(open_engine, scale)
+
+
 _SUITES: dict[str, dict[str, Measure]] = {
     "paging": {
         "waste": waste.measure,
@@ -26,7 +36,11 @@ _SUITES: dict[str, dict[str, Measure]] = {
         "batching": batching.measure,
         "policies": policies.measure,
         "swap": swapping.measure,
-    }
+    },
+    "models": {
+        "opening": opening_time.measure,
+        "layouts": _layouts,
+    },
 }
 
 
@@ -41,7 +55,7 @@ def run_bench(
     """Measure a suite on a model; minutes at full scale.
 
     Args:
-        suite: "paging".
+        suite: "paging" or "models".
         model: a model file.
         parts: names of the parts to run; none for all.
         scale: "full" or "quick"; the goals mean something at full scale only.
@@ -65,6 +79,6 @@ def run_bench(
         if not parts or name in parts:
             tell(f"Measuring {name}")
             begun = time.monotonic()
-            result = measure(opener(path), SCALES[scale])
+            result = measure(OpenEngine(path), SCALES[scale])
             results.append(replace(result, seconds=time.monotonic() - begun))
     return BenchReport(suite, scale, machine(path), tuple(results))
