@@ -31,7 +31,7 @@ SPECS = (
     ActionSpec("composer.focus", "Write a question", "Ctrl+L"),
     ActionSpec("edit.undo", "Undo typing"),
     ActionSpec("edit.redo", "Redo typing"),
-    ActionSpec("model.open", "Open a model file…", "Ctrl+O"),
+    ActionSpec("model.open", "Open a model…", "Ctrl+O"),
     ActionSpec("view.chats", "Show or hide the chats", "Ctrl+B"),
     ActionSpec("view.zoomIn", "Larger", "Ctrl++"),
     ActionSpec("view.zoomOut", "Smaller", "Ctrl+-"),

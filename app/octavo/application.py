@@ -43,6 +43,8 @@ _PUMP_MS = 16
 _LOOK_MS = 250
 # Longer texts are not counted while they are typed.
 _COUNTED = 20_000
+# A file of a Hugging Face folder stands for the folder.
+_MODEL_FILES = "Models (*.gguf *.safetensors config.json);;All files (*)"
 
 
 class Application(QObject):
@@ -211,7 +213,7 @@ class Application(QObject):
 
     def _choose_model_file(self) -> None:
         def choose(window: MainWindow) -> None:
-            dialog = QFileDialog(window, "Open a model file", str(Path.home()), "Models (*.gguf);;All files (*)")
+            dialog = QFileDialog(window, "Open a model", str(Path.home()), _MODEL_FILES)
             dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
             dialog.fileSelected.connect(lambda name: self._load(Path(name)))
             dialog.open()

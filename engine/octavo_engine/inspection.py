@@ -39,7 +39,7 @@ def read_model(path: str | os.PathLike[str]) -> GgufModel | ModelFolder:
     source = Path(path)
     if source.is_dir():
         return read_folder(source)
-    if source.suffix == ".safetensors" and source.is_file():
+    if (source.suffix == ".safetensors" or source.name == "config.json") and source.is_file():
         return read_folder(source.parent)
     return read_gguf(source)
 

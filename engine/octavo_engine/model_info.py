@@ -15,9 +15,16 @@ _QUANTISATION = re.compile(r"[-_. ]+(?:i?q\d\w*|b?f(?:16|32)|mxfp4)$", re.IGNORE
 
 
 def model_name(path: Path) -> str:
-    """What to call the model in a file: its name without the quantisation, in words. "SmolLM2 135M Instruct"."""
-    return _QUANTISATION.sub("", path.stem).replace("-", " ").replace("_", " ").strip() or path.stem
+    """The name of a file or folder without its quantisation, in words: "SmolLM2 135M Instruct"."""
+    if path.suffix in (".safetensors", ".json"):
+        # A file of a folder stands for the folder.
+        path = path.parent
+    plain = _PART.sub("", path.stem if path.suffix == ".gguf" else path.name)
+    return _QUANTISATION.sub("", plain).replace("-", " ").replace("_", " ").strip() or plain
 
+
+# One of several files of a model: -00001-of-00003.
+_PART = re.compile(r"-\d{5}-of-\d{5}$")
 
 RunsOn = Literal["octavo", "transformers"]
 

@@ -16,7 +16,7 @@ def window_parser() -> argparse.ArgumentParser:
         description="Talk to language models on your own machine.",
         epilog=f"Commands: {', '.join(f'octavo {name}' for name in COMMANDS)}; each has a --help of its own.",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="a model file (.gguf) to open")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a model to open: a .gguf file or a folder")
     parser.add_argument(
         "--engine", metavar="fake[:SCRIPT.json]", type=_engine, help="answer from a script instead of a model"
     )

@@ -82,7 +82,7 @@ class EngineClient:
             self._model_path = model_path or self._model_path
             name = _name_of(self._model_path)
             if self._model_path is None:
-                self._fail(ModelLoadError("There is no model yet. Choose a model file (.gguf) to talk to."))
+                self._fail(ModelLoadError("There is no model yet. Choose one to talk to: a .gguf file or a folder."))
                 return
             self._status = EngineStatus(Phase.LOADING, f"Loading {name}", model_name=name)
             self._wanted = self._model_path
@@ -200,7 +200,7 @@ class EngineClient:
             is_wanted = not self._is_closed and self._wanted is None
             if is_wanted:
                 self._engine = engine
-                self._status = EngineStatus(Phase.READY, "Ready", model_name=engine.info.name)
+                self._status = EngineStatus(Phase.READY, _ready(engine), model_name=engine.info.name)
                 waiting, self._waiting = self._waiting, []
                 for submission in waiting:
                     submission.start(engine)
@@ -218,6 +218,12 @@ class EngineClient:
         waiting, self._waiting = self._waiting, []
         for submission in waiting:
             submission.fail(error)
+
+
+def _ready(engine: Engine) -> str:
+    if engine.info.runs_on == "transformers":
+        return "Ready. Models of this kind are computed by transformers, slower than others."
+    return "Ready"
 
 
 def _name_of(path: Path | None) -> str | None:

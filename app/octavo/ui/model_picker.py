@@ -61,7 +61,7 @@ class ModelPicker(QToolButton):
             action = menu.addAction(path.stem)
             action.triggered.connect(lambda _=False, chosen=path: self.chosen.emit(chosen))
         menu.addSeparator()
-        opening = menu.addAction(icon("folder-open", self._theme.palette.ink), "Open a model file…")
+        opening = menu.addAction(icon("folder-open", self._theme.palette.ink), "Open a model…")
         opening.triggered.connect(lambda: self.fileWanted.emit())
 
 

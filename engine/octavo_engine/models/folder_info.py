@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.model_info import ModelInfo, RunsOn, template_features
+from octavo_engine.model_info import ModelInfo, RunsOn, model_name, template_features
 from octavo_engine.model_sizes import MatrixCount, ModelSizes
 from octavo_engine.models.checkpoint import Checkpoint, main_format
 from octavo_engine.models.checkpoint_sizes import checkpoint_sizes
@@ -28,7 +28,7 @@ def folder_info(folder: ModelFolder) -> ModelInfo:
     template = _chat_template(folder)
     return ModelInfo(
         path=folder.path,
-        name=folder.path.resolve().name.replace("-", " ").replace("_", " "),
+        name=model_name(folder.path.resolve()),
         architecture=str(config.get("model_type", "unknown")),
         supported=reason is None,
         reason=reason,

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transformers.models.auto.modeling_auto import AutoModelForCausalLM
 
-from octavo_engine import ModelLoadError, inspect
+from octavo_engine import ModelLoadError, inspect, model_name
 from octavo_engine.models.safetensors_header import read_safetensors
 from packed_checkpoint import pack
 from ragged import batch, stale_pages
@@ -164,3 +164,17 @@ def test_damaged_headers_never_do_more_than_raise(plain: Path, tmp_path: Path, d
     # Any other error fails the test.
     with contextlib.suppress(ModelLoadError):
         read_safetensors(tmp_path / "model.safetensors", 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("SmolLM2-135M-Instruct.Q4_1.gguf", "SmolLM2 135M Instruct"),
+        ("Qwen2.5-7B-Instruct-Q4_K_M-00001-of-00002.gguf", "Qwen2.5 7B Instruct"),
+        ("Qwen2.5-7B", "Qwen2.5 7B"),
+        ("Phi-3.5-mini/model-00001-of-00002.safetensors", "Phi 3.5 mini"),
+        ("gpt-oss-20b-mxfp4.gguf", "gpt oss 20b"),
+    ],
+)
+def test_models_are_called_by_their_names(path: str, name: str) -> None:
+    assert model_name(Path(path)) == name
