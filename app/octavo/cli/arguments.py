@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 COMMANDS = ("bench", "chat", "doctor")
+_WEIGHTS = ("auto", "bfloat16", "float32", "int8", "int4")
 
 
 def window_parser() -> argparse.ArgumentParser:
@@ -63,12 +64,21 @@ def _chat() -> argparse.ArgumentParser:
         prog="octavo chat",
         description="Talk in the terminal, or answer one prompt. Nothing is stored.",
     )
-    parser.add_argument("--model", metavar="MODEL", help="a model file, or the name of one of your models")
+    parser.add_argument("--model", metavar="MODEL", help="a .gguf file, a folder, or the name of one of your models")
     parser.add_argument("--prompt", metavar="TEXT", help="answer this and end; without it, talk")
     parser.add_argument("--system", metavar="TEXT", help="the system prompt; an empty one leaves it out")
     parser.add_argument("--temperature", type=float, metavar="T", help="0 takes the most likely token each time")
     parser.add_argument("--max-tokens", type=int, metavar="N", help="end an answer after so many tokens")
     parser.add_argument("--seed", type=int, metavar="N", help="the same seed gives the same answer")
+    parser.add_argument(
+        "--weights",
+        choices=_WEIGHTS,
+        default="auto",
+        help="layout of the weights; int8 and int4 round what has more bits",
+    )
+    parser.add_argument(
+        "--template", metavar="NAME", help="another chat template: chatml, llama3, mistral, ... or a file with Jinja"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object for each answer")
     parser.add_argument("--stream", action="store_true", help="print a JSON line for each event")
     return parser

@@ -6,13 +6,15 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
 
 from octavo.cli.answer_printer import AnswerPrinter, printer_for
 from octavo.cli.complaint import complain, exit_code_of
 from octavo.cli.conversation import Conversation
 from octavo.cli.exit_code import ExitCode
 from octavo.cli.opened_model import OpenedModel, opened_model
-from octavo.engine_client import EngineError, InvalidRequest, SamplingParams
+from octavo.engine_client import EngineConfig, EngineError, InvalidRequest, SamplingParams
 from octavo.library.shelf import NoModel
 from octavo.paths import default_system_prompt
 
@@ -27,6 +29,8 @@ class ChatOptions:
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
+    weights: Literal["auto", "bfloat16", "float32", "int8", "int4"] = "auto"
+    template: str | None = None
     json: bool = False
     stream: bool = False
 
@@ -36,6 +40,14 @@ class ChatOptions:
         sampling = SamplingParams(max_tokens=self.max_tokens, seed=self.seed)
         return sampling if self.temperature is None else replace(sampling, temperature=self.temperature)
 
+    @property
+    def config(self) -> EngineConfig:
+        """How the model is opened; a template that names a file is read from it."""
+        template = self.template
+        if template is not None and Path(template).is_file():
+            template = Path(template).read_text(encoding="utf-8", errors="replace")
+        return EngineConfig(weights=self.weights, chat_template=template)
+
 
 def run_chat(options: ChatOptions) -> ExitCode:
     """Run the command."""
@@ -43,7 +55,7 @@ def run_chat(options: ChatOptions) -> ExitCode:
     try:
         if options.prompt is not None and not options.prompt.strip():
             raise InvalidRequest("The prompt is empty; there is nothing to answer.")
-        with opened_model(options.model) as opened:
+        with opened_model(options.model, options.config) as opened:
             return _Talk(options, opened).run()
     except (EngineError, NoModel) as error:
         return complain(error, as_json=as_json)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from octavo.cli.progress_line import ProgressLine
-from octavo.engine_client import Engine
+from octavo.engine_client import Engine, EngineConfig
 from octavo.library.shelf import Shelf
 from octavo.paths import Paths
 
@@ -23,8 +23,8 @@ class OpenedModel:
 
 
 @contextmanager
-def opened_model(name: str | None) -> Iterator[OpenedModel]:
-    """Open the model that `name` means and close it afterwards.
+def opened_model(name: str | None, config: EngineConfig = EngineConfig()) -> Iterator[OpenedModel]:
+    """Open the model that `name` means with these settings, and close it afterwards.
 
     Raises:
         NoModel: there is none of that name.
@@ -36,7 +36,7 @@ def opened_model(name: str | None) -> Iterator[OpenedModel]:
     line = ProgressLine(path.stem)
     began = time.perf_counter()
     try:
-        engine = Engine.open(path, progress=line.update)
+        engine = Engine.open(path, config, progress=line.update)
     finally:
         line.clear()
     try:

@@ -108,6 +108,22 @@ def test_no_starter_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsy
     assert capsys.readouterr().err.startswith("octavo: There is no model")
 
 
+def test_another_layout_and_template(starter_model: Path, tmp_path: Path, capsys: Capture) -> None:
+    asked = ["chat", "--prompt", "Hello", "--max-tokens", "2", "--json"]
+    assert main([*asked, "--weights", "int8", "--template", "chatml"]) == 0
+    chatml = json.loads(capsys.readouterr().out)["prompt_tokens"]
+    (tmp_path / "mine.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}")
+    assert main([*asked, "--template", str(tmp_path / "mine.jinja")]) == 0
+    assert json.loads(capsys.readouterr().out)["prompt_tokens"] < chatml
+    assert main([*asked, "--template", "chatml3"]) == 1
+    error = _error(capsys.readouterr().out)
+    assert error["type"] == "TemplateError"
+    assert "chatml" in error["message"]
+    (tmp_path / "broken.jinja").write_text("one\n{% for m in %}")
+    assert main([*asked, "--template", str(tmp_path / "broken.jinja")]) == 1
+    assert "line 2" in _error(capsys.readouterr().out)["message"]
+
+
 def test_prompt_longer_than_the_context(starter_model: Path, capsys: Capture) -> None:
     assert main(["chat", "--prompt", "word " * 9_000, "--max-tokens", "4", "--json"]) == 1
     error = _error(capsys.readouterr().out)

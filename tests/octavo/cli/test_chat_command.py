@@ -15,7 +15,7 @@ import pytest
 from octavo.cli import chat_command, main
 from octavo.cli.conversation import Conversation
 from octavo.cli.opened_model import OpenedModel
-from octavo.engine_client import FakeEngine, GenerationRequest
+from octavo.engine_client import EngineConfig, FakeEngine, GenerationRequest
 
 Capture = pytest.CaptureFixture[str]
 FIELDS = [
@@ -48,7 +48,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[GenerationRequest]:
 
 def _install(monkeypatch: pytest.MonkeyPatch, make: Callable[[], FakeEngine]) -> None:
     @contextmanager
-    def opened(_: str | None) -> Iterator[OpenedModel]:
+    def opened(_: str | None, __: EngineConfig) -> Iterator[OpenedModel]:
         engine = make()
         try:
             yield OpenedModel(engine, 0.5)
