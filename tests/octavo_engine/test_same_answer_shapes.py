@@ -51,6 +51,18 @@ LABS: list[tuple[str, Layout]] = [
     ("mha-untied", "float32"),
     ("gqa-four-to-one", "float32"),
 ]
+# These stand for the others in the ordinary run.
+SHORT = (
+    ("gqa", "auto"),
+    ("mha-untied", "auto"),
+    ("mqa-three-layers", "auto"),
+    ("gqa-four-to-one", "auto"),
+    ("gemma2", "auto"),
+    ("qwen3-moe", "auto"),
+    ("gqa", "int4"),
+    ("gqa", "int8"),
+    ("mha-untied", "float32"),
+)
 OUTPUT = 16
 GREEDY = SamplingParams(temperature=0, max_tokens=OUTPUT, ignore_eos=True)
 # Drawn tokens depend on every logit, where greedy ones of a random model soon repeat themselves.
@@ -105,7 +117,10 @@ class Lab:
             self.check(answer, self.plain(tokens, sampling), f"a prompt of {len(tokens)} tokens")
 
 
-@pytest.fixture(scope="module", params=LABS, ids=lambda lab: f"{lab[0]}-{lab[1]}")
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(lab, marks=[] if lab in SHORT else pytest.mark.long, id="-".join(lab)) for lab in LABS],
+)
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     shape, layout = request.param
     path = tmp_path_factory.mktemp("tiny") / f"{shape}.gguf"

@@ -105,7 +105,15 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         scales_embedding=True,
         full_attention_every=6,
         local_rope_base=10_000.0,
-        config_defaults=_GEMMA_DEFAULTS | {"rope_theta": 1_000_000.0, "max_position_embeddings": 131_072},
+        # Older files with pictures state little of their text part.
+        config_defaults=_GEMMA_DEFAULTS
+        | {
+            "rope_theta": 1_000_000.0,
+            "max_position_embeddings": 131_072,
+            "num_attention_heads": 8,
+            "num_key_value_heads": 4,
+            "vocab_size": 262_208,
+        },
     ),
     Architecture(name="phi3", model_types=("phi3",), fused=True),
     Architecture(
