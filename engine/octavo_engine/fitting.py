@@ -9,7 +9,7 @@ from octavo_engine.config import EngineConfig
 from octavo_engine.errors import ModelLoadError, OutOfMemory
 from octavo_engine.model_info import ModelInfo
 from octavo_engine.model_sizes import MatrixCount, ModelSizes
-from octavo_engine.models.layout import Weights, choose_layout, layout_bytes, table_layout
+from octavo_engine.models.weights.layout import Weights, choose_layout, layout_bytes, table_layout
 from octavo_engine.pool_size import free_memory, pool_size
 
 Verdict = Literal["gpu", "gpu_less_context", "cpu", "too_big"]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, BinaryIO
 from octavo_engine.model_info import ModelInfo
 
 if TYPE_CHECKING:
-    from octavo_engine.models.checkpoint import Checkpoint
-    from octavo_engine.models.folder_checkpoint import ModelFolder
-    from octavo_engine.models.gguf_checkpoint import GgufModel
+    from octavo_engine.models.files.checkpoint import Checkpoint
+    from octavo_engine.models.files.folder_checkpoint import ModelFolder
+    from octavo_engine.models.files.gguf_checkpoint import GgufModel
 
 
 def inspect(source: str | os.PathLike[str] | BinaryIO) -> ModelInfo:
@@ -22,7 +22,7 @@ def inspect(source: str | os.PathLike[str] | BinaryIO) -> ModelInfo:
     """
     if isinstance(source, str | os.PathLike):
         return describe(read_model(source), Path(source))
-    from octavo_engine.models.gguf_checkpoint import read_gguf
+    from octavo_engine.models.files.gguf_checkpoint import read_gguf
 
     return describe(read_gguf(source), None)
 
@@ -33,8 +33,8 @@ def read_model(path: str | os.PathLike[str]) -> GgufModel | ModelFolder:
     Raises:
         ModelLoadError: missing, damaged, or no model.
     """
-    from octavo_engine.models.folder_checkpoint import read_folder
-    from octavo_engine.models.gguf_checkpoint import read_gguf
+    from octavo_engine.models.files.folder_checkpoint import read_folder
+    from octavo_engine.models.files.gguf_checkpoint import read_gguf
 
     source = Path(path)
     if source.is_dir():
@@ -50,16 +50,16 @@ def checkpoint_of(model: GgufModel | ModelFolder) -> Checkpoint:
     Raises:
         ModelLoadError: an architecture, variant or format that Octavo's own decoder does not run, or damaged files.
     """
-    from octavo_engine.models.folder_checkpoint import ModelFolder, folder_checkpoint
-    from octavo_engine.models.gguf_checkpoint import gguf_checkpoint
+    from octavo_engine.models.files.folder_checkpoint import ModelFolder, folder_checkpoint
+    from octavo_engine.models.files.gguf_checkpoint import gguf_checkpoint
 
     return folder_checkpoint(model) if isinstance(model, ModelFolder) else gguf_checkpoint(model)
 
 
 def describe(model: GgufModel | ModelFolder, path: Path | None) -> ModelInfo:
     """The description of a model that has been read."""
-    from octavo_engine.models.folder_checkpoint import ModelFolder
-    from octavo_engine.models.folder_info import folder_info
-    from octavo_engine.models.gguf_info import gguf_info
+    from octavo_engine.models.files.folder_checkpoint import ModelFolder
+    from octavo_engine.models.files.folder_info import folder_info
+    from octavo_engine.models.files.gguf_info import gguf_info
 
     return folder_info(model) if isinstance(model, ModelFolder) else gguf_info(model, path)

@@ -21,9 +21,9 @@ from octavo_engine.kv_pages import KvPages
 from octavo_engine.model_info import ModelInfo
 from octavo_engine.model_runner import ModelRunner
 from octavo_engine.models.decoder import Decoder
-from octavo_engine.models.folder_checkpoint import ModelFolder
-from octavo_engine.models.gguf_checkpoint import GgufModel
-from octavo_engine.models.loader import Progress, load_decoder
+from octavo_engine.models.files.folder_checkpoint import ModelFolder
+from octavo_engine.models.files.gguf_checkpoint import GgufModel
+from octavo_engine.models.weights.loader import Progress, load_decoder
 from octavo_engine.page_pool import PagePool
 from octavo_engine.page_store.opening import open_page_store
 from octavo_engine.page_store.page_store import PageStore
@@ -35,7 +35,7 @@ from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
 from octavo_engine.tokenization.model_tokenizer import ModelTokenizer
 
 if TYPE_CHECKING:
-    from octavo_engine.models.transformers_decoder import TransformersDecoder
+    from octavo_engine.models.fallback.decoder import TransformersDecoder
 
 _log = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ def _load(
             progress=progress,
         )
     # Loading the library takes seconds.
-    from octavo_engine.models.transformers_loading import load_transformers_decoder
+    from octavo_engine.models.fallback.loading import load_transformers_decoder
 
     assert isinstance(found, ModelFolder), "GGUF files are no business of transformers"
     if config.weights in ("int4", "int8") or config.batch_invariant is True:

@@ -16,7 +16,7 @@ from octavo_engine import Delta, EngineConfig, Event, GenerationRequest, Preempt
 from octavo_engine.kv_pages import KvPages
 from octavo_engine.local_engine import LocalEngine
 from octavo_engine.models.decoder import Decoder
-from octavo_engine.models.gguf_header import read_header
+from octavo_engine.models.files.gguf_header import read_header
 from octavo_engine.page_move import MoveKind, PageMove
 from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
 from octavo_kernels.weights.int4 import CROSSING

@@ -7,7 +7,7 @@ from typing import Any
 
 from octavo_engine.inspection import checkpoint_of, read_model
 from octavo_engine.models.decoder import Decoder
-from octavo_engine.models.loader import load_decoder
+from octavo_engine.models.weights.loader import load_decoder
 
 
 def decoder_of(path: Path, **options: Any) -> Decoder:

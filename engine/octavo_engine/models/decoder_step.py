@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 import octavo_kernels as kernels
-from octavo_engine.models.decoder_weights import DecoderWeights, Experts, FeedForward, LayerWeights
 from octavo_engine.models.forward_batch import ForwardBatch
-from octavo_engine.models.specification import ModelSpec
+from octavo_engine.models.specification.model_spec import ModelSpec
+from octavo_engine.models.weights.decoder_weights import DecoderWeights, Experts, FeedForward, LayerWeights
 
 
 class DecoderStep:

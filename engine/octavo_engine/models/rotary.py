@@ -10,7 +10,7 @@ import math
 
 import torch
 
-from octavo_engine.models.rope_spec import RopeSpec
+from octavo_engine.models.specification.rope_spec import RopeSpec
 
 # Tables grow in steps of so many positions.
 _STEP = 4096

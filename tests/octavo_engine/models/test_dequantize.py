@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from octavo_engine.models.dequantize import dequantize, stored_groups
-from octavo_engine.models.tensor_type import READABLE, TensorType
-from octavo_engine.models.weight_groups import joined, quantize
+from octavo_engine.models.files.tensor_type import READABLE, TensorType
+from octavo_engine.models.weights.dequantize import dequantize, stored_groups
+from octavo_engine.models.weights.weight_groups import joined, quantize
 
 BLOCKS = sorted(READABLE - {TensorType.F32, TensorType.F16, TensorType.BF16})
 # Where in a block its half-precision numbers stand.

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from octavo_engine.inspection import inspect
-from octavo_engine.models.architecture import ARCHITECTURES
+from octavo_engine.models.specification.architecture import ARCHITECTURES
 from ragged import batch, stale_pages
 from tiny_decoder import decoder_of
 from tiny_families import FAMILIES, VOCABULARY, reference, rounded, tiny_model, write_gguf

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from transformers.models.auto.modeling_auto import AutoModelForCausalLM
 
 from octavo_engine import ModelLoadError, inspect, model_name
-from octavo_engine.models.safetensors_header import read_safetensors
+from octavo_engine.models.files.safetensors_header import read_safetensors
 from packed_checkpoint import pack
 from ragged import batch, stale_pages
 from tiny_decoder import decoder_of

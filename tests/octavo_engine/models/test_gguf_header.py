@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from octavo_engine import ModelLoadError, inspect
-from octavo_engine.models.gguf_header import read_header
-from octavo_engine.models.tensor_type import IN_GGUF, TensorType
+from octavo_engine.models.files.gguf_header import read_header
+from octavo_engine.models.files.tensor_type import IN_GGUF, TensorType
 from tiny_decoder import decoder_of
 from tiny_families import tiny_model, write_gguf
 

@@ -17,7 +17,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from octavo_engine import Engine, EngineConfig, GenerationRequest, SamplingParams
 from octavo_engine.models.decoder import Decoder
-from octavo_engine.models.gguf_header import read_header
+from octavo_engine.models.files.gguf_header import read_header
 from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
 from ragged import batch, stale_pages
 from tiny_decoder import decoder_of

@@ -38,8 +38,8 @@ from octavo_engine import (
     fit,
     inspect,
 )
-from octavo_engine.models.transformers_decoder import TransformersDecoder
-from octavo_engine.models.transformers_loading import load_transformers_decoder, transformers_obstacle
+from octavo_engine.models.fallback.decoder import TransformersDecoder
+from octavo_engine.models.fallback.loading import load_transformers_decoder, transformers_obstacle
 from ragged import batch, stale_pages
 from tiny_families import VOCABULARY, reference, tiny_model
 from tiny_tokenizer import save_tokenizer

@@ -19,7 +19,7 @@ from typing import Any
 import gguf
 import llama_cpp  # type: ignore[import-not-found]
 
-from octavo_engine.models.gguf_header import read_header
+from octavo_engine.models.files.gguf_header import read_header
 from octavo_engine.tokenization.splits import SPLITS
 from token_corpus import TEXTS, sentencepiece_metadata, spaced_bpe_metadata, unigram_metadata
 

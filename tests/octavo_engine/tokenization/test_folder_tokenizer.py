@@ -12,7 +12,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from transformers import PreTrainedTokenizerFast
 
 from octavo_engine import ModelLoadError, TemplateError
-from octavo_engine.models.gguf_header import read_header
+from octavo_engine.models.files.gguf_header import read_header
 from octavo_engine.text_stream import TextStream
 from octavo_engine.tokenization.folder_tokenizer import FolderTokenizer
 from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer

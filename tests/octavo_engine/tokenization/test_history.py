@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from octavo_engine import Message
-from octavo_engine.models.gguf_header import read_header
+from octavo_engine.models.files.gguf_header import read_header
 from octavo_engine.text_stream import TextStream
 from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
 from token_corpus import sentencepiece_metadata

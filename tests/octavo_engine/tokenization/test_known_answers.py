@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from octavo_engine import Completion, Engine, EngineConfig, GenerationRequest, Message, SamplingParams
-from octavo_engine.models.gguf_header import read_header
+from octavo_engine.models.files.gguf_header import read_header
 from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
 
 QUESTION = Message("user", "Say hello.")

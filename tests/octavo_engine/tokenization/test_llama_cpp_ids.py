@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from octavo_engine.models.gguf_header import read_header
+from octavo_engine.models.files.gguf_header import read_header
 from octavo_engine.tokenization.gguf_tokenizer import GgufTokenizer
 from octavo_engine.tokenization.splits import SPLITS
 from token_corpus import TEXTS, sentencepiece_metadata, spaced_bpe_metadata, unigram_metadata

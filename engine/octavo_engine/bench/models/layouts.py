@@ -12,14 +12,14 @@ from octavo_engine.bench.opening import OpenEngine
 from octavo_engine.bench.report import PartResult, table
 from octavo_engine.bench.scale import Scale
 from octavo_engine.inspection import checkpoint_of, read_model
-from octavo_engine.models.checkpoint import Checkpoint
 from octavo_engine.models.decoder import Decoder
+from octavo_engine.models.files.checkpoint import Checkpoint
+from octavo_engine.models.files.stored import Stack
 from octavo_engine.models.forward_batch import ForwardBatch
-from octavo_engine.models.layout import Weights
-from octavo_engine.models.loader import load_decoder
-from octavo_engine.models.stored import Stack
-from octavo_engine.models.tensor_reader import TensorReader
-from octavo_engine.models.weight_groups import quantize
+from octavo_engine.models.weights.layout import Weights
+from octavo_engine.models.weights.loader import load_decoder
+from octavo_engine.models.weights.tensor_reader import TensorReader
+from octavo_engine.models.weights.weight_groups import quantize
 
 # Layout, rows at once, and the most that it may cost (KL in nats).
 _PATHS: tuple[tuple[Weights, int, float], ...] = (

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from octavo_engine.models.specification import ModelSpec
-from octavo_engine.models.stored import Stored, weights_in
+from octavo_engine.models.files.stored import Stored, weights_in
+from octavo_engine.models.specification.model_spec import ModelSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import torch
 
-from octavo_engine.models.tensor_type import TensorType
+from octavo_engine.models.files.tensor_type import TensorType
 
 # Integers int8 [blocks, values], scales float32 [blocks, groups], offsets likewise or None for none.
 Parts = tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]

@@ -17,9 +17,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.models.byte_cursor import ByteCursor
-from octavo_engine.models.stored import TensorInfo
-from octavo_engine.models.tensor_type import IN_GGUF, TensorType
+from octavo_engine.models.files.byte_cursor import ByteCursor
+from octavo_engine.models.files.stored import TensorInfo
+from octavo_engine.models.files.tensor_type import IN_GGUF, TensorType
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from octavo_engine.models.tensor_type import TensorType
+from octavo_engine.models.files.tensor_type import TensorType
 
 
 @dataclass(frozen=True, slots=True)

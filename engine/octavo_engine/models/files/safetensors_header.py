@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.models.byte_cursor import ByteCursor
-from octavo_engine.models.stored import TensorInfo
-from octavo_engine.models.tensor_type import TensorType
+from octavo_engine.models.files.byte_cursor import ByteCursor
+from octavo_engine.models.files.stored import TensorInfo
+from octavo_engine.models.files.tensor_type import TensorType
 
 # As the format's own reader has it.
 MAX_HEADER_BYTES = 100_000_000

@@ -9,14 +9,14 @@ import torch
 
 from octavo_engine.errors import LoadCancelled
 from octavo_engine.memory import return_freed_memory, trim_memory
-from octavo_engine.models.checkpoint import Checkpoint
 from octavo_engine.models.decoder import Decoder
-from octavo_engine.models.decoder_weights import DecoderWeights, Experts, FeedForward, LayerWeights
-from octavo_engine.models.layout import Layout, Weights, choose_layout, table_layout
+from octavo_engine.models.files.checkpoint import Checkpoint
+from octavo_engine.models.files.stored import Matrix, Packed, Scaled, Stack, TensorInfo
 from octavo_engine.models.rotary import RotaryTable
-from octavo_engine.models.stored import Matrix, Packed, Scaled, Stack, TensorInfo
-from octavo_engine.models.tensor_reader import TensorReader
-from octavo_engine.models.weight_groups import WeightGroups, joined, quantize
+from octavo_engine.models.weights.decoder_weights import DecoderWeights, Experts, FeedForward, LayerWeights
+from octavo_engine.models.weights.layout import Layout, Weights, choose_layout, table_layout
+from octavo_engine.models.weights.tensor_reader import TensorReader
+from octavo_engine.models.weights.weight_groups import WeightGroups, joined, quantize
 from octavo_kernels.weights import (
     BFloat16Linear,
     Biased,

@@ -11,12 +11,12 @@ from typing import BinaryIO
 import numpy as np
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.models.checkpoint import Checkpoint
-from octavo_engine.models.gguf_header import GgufHeader, read_header
-from octavo_engine.models.gguf_specification import SPECIFYING_TENSORS, gguf_specification
-from octavo_engine.models.specification import check_specification
-from octavo_engine.models.stored import TensorInfo
-from octavo_engine.models.tensor_type import READABLE, TensorType
+from octavo_engine.models.files.checkpoint import Checkpoint
+from octavo_engine.models.files.gguf_header import GgufHeader, read_header
+from octavo_engine.models.files.stored import TensorInfo
+from octavo_engine.models.files.tensor_type import READABLE, TensorType
+from octavo_engine.models.specification.from_gguf import SPECIFYING_TENSORS, gguf_specification
+from octavo_engine.models.specification.model_spec import check_specification
 
 # llama.cpp's gguf-split names parts so, and numbers them from 1 in names, from 0 in headers.
 _PART = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.models.architecture import BY_GGUF_NAME, Architecture
-from octavo_engine.models.rope_spec import RopeSpec
-from octavo_engine.models.specification import MAX_LAYERS, ExpertSpec, ModelSpec
-from octavo_engine.models.stated_values import StatedValues, shown
-from octavo_engine.models.stored import TensorInfo
+from octavo_engine.models.files.stored import TensorInfo
+from octavo_engine.models.specification.architecture import BY_GGUF_NAME, Architecture
+from octavo_engine.models.specification.model_spec import MAX_LAYERS, ExpertSpec, ModelSpec
+from octavo_engine.models.specification.rope_spec import RopeSpec
+from octavo_engine.models.specification.stated_values import StatedValues, shown
 
 # The largest models of these families scale their scores by the width of all heads, which no key of the file says.
 _WIDE_SCALE = {("gemma2", 46), ("gemma3", 62)}

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.models.checkpoint import Checkpoint
-from octavo_engine.models.config_specification import config_specification
-from octavo_engine.models.hugging_face_names import module_name
-from octavo_engine.models.quantized_checkpoint import Quantization, quantization_of
-from octavo_engine.models.safetensors_header import read_safetensors
-from octavo_engine.models.specification import ModelSpec, Unsupported, check_specification
-from octavo_engine.models.stored import Matrix, Stack, Stored, TensorInfo
+from octavo_engine.models.files.checkpoint import Checkpoint
+from octavo_engine.models.files.hugging_face_names import module_name
+from octavo_engine.models.files.quantized_checkpoint import Quantization, quantization_of
+from octavo_engine.models.files.safetensors_header import read_safetensors
+from octavo_engine.models.files.stored import Matrix, Stack, Stored, TensorInfo
+from octavo_engine.models.specification.from_config import config_specification
+from octavo_engine.models.specification.model_spec import ModelSpec, Unsupported, check_specification
 
 MAX_JSON_BYTES = 64 << 20
 _INDEX = "model.safetensors.index.json"

@@ -9,10 +9,10 @@ from pathlib import Path
 import torch
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.models.dequantize import dequantize, stored_groups
-from octavo_engine.models.stored import Matrix, Packed, Scaled, TensorInfo
-from octavo_engine.models.tensor_type import TensorType
-from octavo_engine.models.weight_groups import GROUP, WeightGroups
+from octavo_engine.models.files.stored import Matrix, Packed, Scaled, TensorInfo
+from octavo_engine.models.files.tensor_type import TensorType
+from octavo_engine.models.weights.dequantize import dequantize, stored_groups
+from octavo_engine.models.weights.weight_groups import GROUP, WeightGroups
 
 # AutoAWQ packs the outputs of a word in this order.
 _AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)

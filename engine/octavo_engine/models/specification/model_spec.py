@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.models.architecture import Architecture
-from octavo_engine.models.rope_spec import RopeSpec
+from octavo_engine.models.specification.architecture import Architecture
+from octavo_engine.models.specification.rope_spec import RopeSpec
 
 # More than any model has; a damaged file may state anything.
 MAX_LAYERS = 4096

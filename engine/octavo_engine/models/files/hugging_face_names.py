@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo_engine.models.specification import ModelSpec
+from octavo_engine.models.specification.model_spec import ModelSpec
 
 _OUTSIDE = {"token_embd": "embed_tokens", "output_norm": "norm"}
 _ATTENTION = {

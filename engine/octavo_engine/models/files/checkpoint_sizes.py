@@ -6,9 +6,9 @@ import math
 from collections import Counter
 
 from octavo_engine.model_sizes import MatrixCount, ModelSizes
-from octavo_engine.models.checkpoint import Checkpoint
-from octavo_engine.models.specification import ModelSpec
-from octavo_engine.models.stored import Stored
+from octavo_engine.models.files.checkpoint import Checkpoint
+from octavo_engine.models.files.stored import Stored
+from octavo_engine.models.specification.model_spec import ModelSpec
 
 _TABLES = ("token_embd.weight", "output.weight")
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 import torch
 
 from octavo_engine.errors import ModelLoadError
+from octavo_engine.models.fallback.attention import LayerCall, PagedPass, running
 from octavo_engine.models.forward_batch import ForwardBatch
-from octavo_engine.models.transformers_attention import LayerCall, PagedPass, running
 
 
 class TransformersDecoder:

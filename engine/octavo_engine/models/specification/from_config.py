@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.models.architecture import BY_MODEL_TYPE, Architecture
-from octavo_engine.models.gguf_specification import rotating_layers, windowed_layers
-from octavo_engine.models.rope_spec import ROPE_KINDS, RopeSpec
-from octavo_engine.models.specification import MAX_LAYERS, ExpertSpec, ModelSpec, Unsupported
-from octavo_engine.models.stated_values import StatedValues
+from octavo_engine.models.specification.architecture import BY_MODEL_TYPE, Architecture
+from octavo_engine.models.specification.from_gguf import rotating_layers, windowed_layers
+from octavo_engine.models.specification.model_spec import MAX_LAYERS, ExpertSpec, ModelSpec, Unsupported
+from octavo_engine.models.specification.rope_spec import ROPE_KINDS, RopeSpec
+from octavo_engine.models.specification.stated_values import StatedValues
 
 _SOURCE = "The model's config.json"
 _LOCAL = "sliding_attention"

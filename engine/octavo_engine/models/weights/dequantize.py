@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from octavo_engine.models.block_formats import READERS
-from octavo_engine.models.tensor_type import READABLE, TensorType
-from octavo_engine.models.weight_groups import WeightGroups
+from octavo_engine.models.files.tensor_type import READABLE, TensorType
+from octavo_engine.models.weights.block_formats import READERS
+from octavo_engine.models.weights.weight_groups import WeightGroups
 
 _PLAIN = {TensorType.F32: torch.float32, TensorType.F16: torch.float16, TensorType.BF16: torch.bfloat16}
 _FOUR_BITS = frozenset({TensorType.Q4_0, TensorType.Q4_1, TensorType.Q4_K})

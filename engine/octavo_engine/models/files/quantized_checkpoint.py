@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from octavo_engine.errors import ModelLoadError
-from octavo_engine.models.stated_values import shown
-from octavo_engine.models.stored import Packed, Scaled, TensorInfo
-from octavo_engine.models.tensor_type import TensorType
+from octavo_engine.models.files.stored import Packed, Scaled, TensorInfo
+from octavo_engine.models.files.tensor_type import TensorType
+from octavo_engine.models.specification.stated_values import shown
 
 _METHODS = ("gptq", "awq", "fp8", "compressed-tensors")
 # FP8 checkpoints name their scales so: DeepSeek's (blocks), compressed-tensors' (rows or one).

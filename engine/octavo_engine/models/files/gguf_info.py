@@ -8,10 +8,10 @@ from typing import Any
 
 from octavo_engine.errors import ModelLoadError
 from octavo_engine.model_info import ModelInfo, model_name, template_features
-from octavo_engine.models.checkpoint import Checkpoint, main_format
-from octavo_engine.models.checkpoint_sizes import checkpoint_sizes
-from octavo_engine.models.gguf_checkpoint import GgufModel, gguf_checkpoint
-from octavo_engine.models.stored import weights_in
+from octavo_engine.models.files.checkpoint import Checkpoint, main_format
+from octavo_engine.models.files.checkpoint_sizes import checkpoint_sizes
+from octavo_engine.models.files.gguf_checkpoint import GgufModel, gguf_checkpoint
+from octavo_engine.models.files.stored import weights_in
 
 _SAMPLING = "general.sampling."
 

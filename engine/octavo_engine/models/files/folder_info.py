@@ -9,11 +9,11 @@ from typing import Any
 from octavo_engine.errors import ModelLoadError
 from octavo_engine.model_info import ModelInfo, RunsOn, model_name, template_features
 from octavo_engine.model_sizes import MatrixCount, ModelSizes
-from octavo_engine.models.checkpoint import Checkpoint, main_format
-from octavo_engine.models.checkpoint_sizes import checkpoint_sizes
-from octavo_engine.models.folder_checkpoint import ModelFolder, folder_checkpoint, read_json
-from octavo_engine.models.specification import Unsupported
-from octavo_engine.models.stored import weights_in
+from octavo_engine.models.files.checkpoint import Checkpoint, main_format
+from octavo_engine.models.files.checkpoint_sizes import checkpoint_sizes
+from octavo_engine.models.files.folder_checkpoint import ModelFolder, folder_checkpoint, read_json
+from octavo_engine.models.files.stored import weights_in
+from octavo_engine.models.specification.model_spec import Unsupported
 
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty")
 
@@ -54,7 +54,7 @@ def _opened(folder: ModelFolder) -> tuple[Checkpoint | None, RunsOn, str | None]
     try:
         return folder_checkpoint(folder), "octavo", None
     except Unsupported:
-        from octavo_engine.models.transformers_loading import transformers_obstacle
+        from octavo_engine.models.fallback.loading import transformers_obstacle
 
         return None, "transformers", transformers_obstacle(folder.config)
     except ModelLoadError as error:

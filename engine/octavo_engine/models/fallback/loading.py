@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from octavo_engine.errors import LoadCancelled, ModelLoadError
-from octavo_engine.models.architecture import BY_MODEL_TYPE
+from octavo_engine.models.fallback.attention import NAME, LayerCall, Recording, register, running
+from octavo_engine.models.fallback.decoder import TransformersDecoder
 from octavo_engine.models.forward_batch import ForwardBatch
-from octavo_engine.models.transformers_attention import NAME, LayerCall, Recording, register, running
-from octavo_engine.models.transformers_decoder import TransformersDecoder
+from octavo_engine.models.specification.architecture import BY_MODEL_TYPE
 
 Progress = Callable[[str, int, int], bool | None]
 
@@ -96,7 +96,7 @@ def load_transformers_decoder(
 
 
 def _model_type(folder: Path) -> str:
-    from octavo_engine.models.folder_checkpoint import read_json
+    from octavo_engine.models.files.folder_checkpoint import read_json
 
     return str(read_json(folder / "config.json").get("model_type"))
 

@@ -1,0 +1,1 @@
+"""Models on disk: headers, where each tensor lies, what they say of a model. Loads no torch."""

@@ -1,0 +1,1 @@
+"""From stored bytes to the layouts that a decoder computes with."""
