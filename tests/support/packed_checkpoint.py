@@ -10,6 +10,8 @@ from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
 
 GROUP = 32
+# Divides neither side of the matrices.
+BLOCK = 20
 
 
 def pack(model: PreTrainedModel, folder: Path, method: str, *, group: int = GROUP, in_order: bool = True) -> None:
@@ -40,7 +42,7 @@ def _stated(method: str, group: int) -> dict[str, object]:
     if method == "awq":
         return {"quant_method": "awq", "bits": 4, "group_size": group, "version": "gemm", "zero_point": True}
     if method == "fp8-blocks":
-        return {"quant_method": "fp8", "weight_block_size": [16, 16]}
+        return {"quant_method": "fp8", "weight_block_size": [BLOCK, BLOCK]}
     return {"quant_method": "compressed-tensors", "format": "float-quantized"}
 
 
@@ -81,7 +83,7 @@ def _packed(
 
 
 def _fp8(weight: torch.Tensor, method: str) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    size = {"fp8-blocks": 16, "fp8-rows": weight.shape[1], "fp8-one": weight.numel()}[method]
+    size = {"fp8-blocks": BLOCK, "fp8-rows": weight.shape[1], "fp8-one": weight.numel()}[method]
     if method == "fp8-blocks":
         scales = torch.full((-(-weight.shape[0] // size), -(-weight.shape[1] // size)), 2.0**-7)
         scales[0] *= 2

@@ -173,9 +173,10 @@ def test_loading_tells_how_far_it_is_and_can_be_cancelled(tmp_path: Path) -> Non
     seen: list[tuple[str, int, int]] = []
     load(tmp_path, progress=lambda *step: seen.append(step))
     assert seen[0][1] == 0
-    assert seen[-1][1] == seen[-1][2] > 10
+    assert seen[-1][1] == seen[-1][2] == (tmp_path / "model.safetensors").stat().st_size
+    assert len(seen) > 10
     with pytest.raises(LoadCancelled):
-        load(tmp_path, progress=lambda _stage, done, _total: done < 3)
+        load(tmp_path, progress=lambda _stage, done, total: done < total // 2)
     # The hook is gone: what others load is not counted here.
     count = len(seen)
     AutoModelForCausalLM.from_pretrained(tmp_path)

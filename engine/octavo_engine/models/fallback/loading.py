@@ -60,7 +60,7 @@ def load_transformers_decoder(
         folder: a Hugging Face folder.
         dtype: of weights, activations and KV pages.
         max_context: positions that a sequence may have; None for as many as the model states.
-        progress: called with ("weights", tensors done, tensors in all); returning False cancels.
+        progress: called with ("weights", bytes done, bytes in all), as far as tensors tell; returning False cancels.
 
     Raises:
         ModelLoadError: the files are damaged, the model is none that transformers loads, or pages cannot hold it.
@@ -70,7 +70,7 @@ def load_transformers_decoder(
 
     register()
     kind = _model_type(folder)
-    with _reported(progress), _explained(kind):
+    with _reported(progress, sum(file.stat().st_size for file in folder.glob("*.safetensors"))), _explained(kind):
         model, found = AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=getattr(torch, dtype),
@@ -122,13 +122,13 @@ def _explained(kind: str) -> Iterator[None]:
 
 
 @contextmanager
-def _reported(progress: Progress | None) -> Iterator[None]:
+def _reported(progress: Progress | None, nbytes: int) -> Iterator[None]:
     """Pass on what transformers tells its progress bars."""
     from transformers.utils import logging
 
     def bar(_factory: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         items = args[0] if args else kwargs.get("iterable", ())
-        return _Counted(items, progress)
+        return _Counted(items, progress, nbytes)
 
     before = logging.set_tqdm_hook(bar)
     try:
@@ -140,8 +140,9 @@ def _reported(progress: Progress | None) -> Iterator[None]:
 class _Counted:
     """Stands for a progress bar over items."""
 
-    def __init__(self, items: Iterable[Any], progress: Progress | None) -> None:
+    def __init__(self, items: Iterable[Any], progress: Progress | None, nbytes: int) -> None:
         self._items = list(items)
+        self._nbytes = nbytes
         self._progress = progress
 
     def __iter__(self) -> Iterator[Any]:
@@ -151,9 +152,13 @@ class _Counted:
         self._tell(len(self._items))
 
     def _tell(self, done: int) -> None:
-        total = len(self._items)
-        if self._progress is not None and self._progress("weights", done, total) is False:
-            raise LoadCancelled(f"Loading was cancelled after {done:,} of {total:,} tensors.")
+        nbytes = self._nbytes * done // max(1, len(self._items))
+        if self._progress is not None and self._progress("weights", nbytes, self._nbytes) is False:
+            raise LoadCancelled(
+                f"Loading was cancelled after about {nbytes:,} of {self._nbytes:,} bytes.",
+                needed=self._nbytes,
+                available=nbytes,
+            )
 
     def __enter__(self) -> _Counted:
         return self

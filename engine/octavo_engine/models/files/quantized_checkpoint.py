@@ -6,6 +6,7 @@ how the tensors lie.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,11 +29,13 @@ class Quantization:
         method: "gptq", "awq" or "fp8".
         bits: of a packed integer.
         zero_shift: what is added to stored zero points.
+        block: outputs and inputs that share a scale of "fp8"; None where their number tells.
     """
 
     method: str
     bits: int
     zero_shift: int
+    block: tuple[int, int] | None = None
 
     def matrix(
         self, module: str, part: str, tensors: Mapping[str, TensorInfo]
@@ -72,9 +75,21 @@ class Quantization:
         scale = next((name for name in _SCALES if f"{module}.{name}" in tensors), None)
         if scale is None:
             raise ModelLoadError(f"The model lacks the scales of {module!r}. Get another copy of this model.")
-        scaled = Scaled(values, tensors[f"{module}.{scale}"])
+        scales = tensors[f"{module}.{scale}"]
+        scaled = Scaled(values, scales, self._block(module, values, scales))
         # Scales of activations are for other ways of computing.
         return scaled, {f"{module}.weight", f"{module}.{scale}", f"{module}.input_scale", f"{module}.activation_scale"}
+
+    def _block(self, module: str, values: TensorInfo, scales: TensorInfo) -> tuple[int, int]:
+        """The block of a matrix: as stated, a row, or all of it."""
+        count = math.prod(scales.shape)
+        if len(values.shape) != 2:
+            raise _unfit(module)
+        outputs, inputs = values.shape
+        for block in (self.block, (1, inputs), (outputs, inputs)):
+            if block is not None and -(-outputs // block[0]) * -(-inputs // block[1]) == count:
+                return block
+        raise _unfit(module)
 
 
 def quantization_of(config: Mapping[str, Any]) -> Quantization | None:
@@ -93,7 +108,7 @@ def quantization_of(config: Mapping[str, Any]) -> Quantization | None:
             "one of these, a GGUF file, or the model as it was trained."
         )
     if method == "fp8":
-        return Quantization("fp8", 8, 0)
+        return Quantization("fp8", 8, 0, _stated_block(stated))
     if method == "compressed-tensors":
         return _compressed(stated)
     bits = stated.get("bits")
@@ -103,6 +118,15 @@ def quantization_of(config: Mapping[str, Any]) -> Quantization | None:
         raise ModelLoadError(f"The model is packed for AWQ's {shown(stated.get('version'))}; this Octavo reads gemm.")
     first_format = method == "gptq" and stated.get("checkpoint_format", "gptq") == "gptq"
     return Quantization(method, bits, int(first_format))
+
+
+def _stated_block(stated: Mapping[str, Any]) -> tuple[int, int] | None:
+    block = stated.get("weight_block_size")
+    if block is None:
+        return None
+    if not isinstance(block, list) or len(block) != 2 or not all(isinstance(size, int) and size > 0 for size in block):
+        raise ModelLoadError(f"The model's config.json states the block {shown(block)}, which cannot be.")
+    return (block[0], block[1])
 
 
 def _compressed(stated: Mapping[str, Any]) -> Quantization:

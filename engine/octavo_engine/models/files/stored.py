@@ -120,11 +120,13 @@ class Scaled:
 
     Attributes:
         values: [outputs, inputs].
-        scales: [outputs / block, inputs / block] rounded up, [outputs, 1] or a single number.
+        scales: a number for each block, [block rows, block columns] or flattened.
+        block: outputs and inputs of a block; the last ones may be smaller.
     """
 
     values: TensorInfo
     scales: TensorInfo
+    block: tuple[int, int]
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -77,13 +77,12 @@ class TensorReader:
 
     def _scaled(self, stored: Scaled) -> torch.Tensor:
         values = self._view(stored.values, torch.float8_e4m3fn).float()
-        scales = self.values(stored.scales).float()
-        if scales.numel() == 1:
-            return values * scales.reshape(())
-        for dimension, (size, count) in enumerate(zip(values.shape, scales.shape, strict=True)):
-            if count not in (1, size):
-                scales = scales.repeat_interleave(-(-size // count), dim=dimension).narrow(dimension, 0, size)
-        return values * scales
+        (outputs, inputs), (rows, columns) = stored.shape, stored.block
+        scales = self.values(stored.scales).float().reshape(-(-outputs // rows), -(-inputs // columns))
+        wide = scales.repeat_interleave(rows, dim=0)[:outputs]
+        if columns < inputs:
+            wide = wide.repeat_interleave(columns, dim=1)[:, :inputs]
+        return values.mul_(wide)
 
     def _unpacked(self, stored: Packed) -> torch.Tensor:
         quants, zeros, scales, groups = self._integers(stored)
