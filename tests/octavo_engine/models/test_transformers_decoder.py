@@ -20,6 +20,7 @@ from transformers import (
     NemotronConfig,
     OlmoConfig,
     PhiConfig,
+    PhimoeConfig,
     PreTrainedConfig,
     PreTrainedModel,
     StableLmConfig,
@@ -67,6 +68,8 @@ FAMILIES: dict[str, tuple[type[PreTrainedConfig], dict[str, Any]]] = {
     "phi": (PhiConfig, {}),
     "olmo": (OlmoConfig, {}),
     "nemotron": (NemotronConfig, {}),
+    # Its window stands in the mask alone.
+    "phimoe": (PhimoeConfig, {"sliding_window": WINDOW, "num_local_experts": 4, "num_experts_per_tok": 2}),
     "gpt-oss": (
         GptOssConfig,
         {"head_dim": 16, "sliding_window": WINDOW, "num_local_experts": 4, "num_experts_per_tok": 2},

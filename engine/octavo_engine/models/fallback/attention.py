@@ -5,7 +5,7 @@ Knows no model: what a layer wants arrives with the call. One thread at a time m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +16,9 @@ import octavo_kernels as kernels
 from octavo_engine.models.forward_batch import ForwardBatch
 
 NAME = "octavo_pages"
+# A position beyond all windows, and what stands for a mask that is no window.
+_LATE = 1 << 17
+_STRANGE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,10 @@ class Recording:
 class PagedPass:
     """One pass over a ragged batch, whose keys and values go into pages."""
 
-    def __init__(self, batch: ForwardBatch, kv: torch.Tensor) -> None:
-        """Prepare a pass; `kv` is [layers, 2, pages, kv_heads, page_size, head_dim]."""
+    def __init__(self, batch: ForwardBatch, kv: torch.Tensor, windows: Mapping[int, int]) -> None:
+        """Prepare a pass; `kv` is [layers, 2, pages, kv_heads, page_size, head_dim], `windows` as recorded."""
         self._kv = kv
+        self._windows = windows
         self._slots = torch.from_numpy(batch.slots)
         self._query_starts = torch.from_numpy(batch.query_starts)
         self._context_lengths = torch.from_numpy(batch.context_lengths)
@@ -56,11 +60,11 @@ class PagedPass:
         value: torch.Tensor,
         *,
         scale: float,
-        window: int,
         cap: float,
         sinks: torch.Tensor | None,
     ) -> torch.Tensor:
         """Attend in one layer: [tokens, heads, key size], ... to [tokens, heads, value size]."""
+        window = self._windows[layer]
         pages = self._kv[layer]
         _, _, kv_heads, _, width = pages.shape
         key, value = _widened(key, kv_heads, width), _widened(value, kv_heads, width)
@@ -151,7 +155,7 @@ def attention(
     if isinstance(work, Recording):
         _record(work, layer, q, k, v, window=sliding_window or 0, kwargs=kwargs, mask=attention_mask)
         return v.new_zeros(1, q.shape[0], q.shape[1], v.shape[2]), None
-    out = work.attend(layer, q, k, v, scale=float(scale), window=sliding_window or 0, cap=softcap or 0.0, sinks=s_aux)
+    out = work.attend(layer, q, k, v, scale=float(scale), cap=softcap or 0.0, sinks=s_aux)
     return out[None, :, :, : v.shape[2]], None
 
 
@@ -169,12 +173,41 @@ def _record(
     if len(k) != len(q):
         work.oddities.add("it looks at other tokens than those of its text")
     if mask is not None:
-        work.oddities.add("it hides tokens in a way of its own")
+        told = int(mask.flatten()[0])
+        if told == _STRANGE or (window and told != window):
+            work.oddities.add("it hides tokens in a way of its own")
+        # Some layers have their window in the mask alone.
+        window = max(0, told)
     if kwargs.get("is_causal") is False:
         work.oddities.add("it sees what comes later in a text")
     if layer in work.layers:
         work.oddities.add("it attends twice in one layer")
     work.layers[layer] = LayerCall(q.shape[1], k.shape[1], q.shape[2], v.shape[2], window)
+
+
+@contextmanager
+def masks_told() -> Iterator[None]:
+    """Within, layers get a mask of one number: their window, 0 for none, or a sign that it is neither."""
+    from transformers import AttentionMaskInterface
+
+    AttentionMaskInterface.register(NAME, _window_of)
+    try:
+        yield
+    finally:
+        # Without a function of this name no masks are made.
+        AttentionMaskInterface._global_mapping.pop(NAME)  # noqa: SLF001  # there is no public way back
+
+
+def _window_of(mask_function: Callable[..., torch.Tensor], **_: Any) -> torch.Tensor:
+    """The window of a mask, from what one late position sees."""
+    zero = torch.zeros((), dtype=torch.long)
+    seen = mask_function(zero, zero, torch.tensor(_LATE), torch.arange(_LATE + 2))
+    count = int(seen.sum())
+    expected = torch.zeros(_LATE + 2, dtype=torch.bool)
+    expected[_LATE + 1 - count : _LATE + 1] = True
+    if not torch.equal(seen, expected):
+        return torch.tensor([[[[_STRANGE]]]])
+    return torch.tensor([[[[0 if count > _LATE else count]]]])
 
 
 def register() -> None:

@@ -37,6 +37,7 @@ class TransformersDecoder:
         self.vocab_size = vocab_size
         self.context_length = context_length
         self.layers = len(calls)
+        self._windows = {layer: call.window for layer, call in calls.items()}
         self.kv_heads = max(call.kv_heads for call in calls.values())
         # Kernels take multiples of eight.
         self.head_dim = -(-max(max(call.key_size, call.value_size) for call in calls.values()) // 8) * 8
@@ -75,7 +76,7 @@ class TransformersDecoder:
         tokens = torch.from_numpy(batch.token_ids).long()[None]
         positions = torch.from_numpy(batch.positions).long()[None]
         rows = torch.from_numpy(batch.logit_rows).long()
-        with running(PagedPass(batch, kv)):
+        with running(PagedPass(batch, kv, self._windows)):
             # Without rows to draw from, one is computed all the same: an empty choice means all of them.
             kept = rows if len(rows) else torch.zeros(1, dtype=torch.long)
             output = self._model(input_ids=tokens, position_ids=positions, use_cache=False, logits_to_keep=kept)
