@@ -72,6 +72,8 @@ def test_other_layouts_answer_too(folder: Path, weights: str) -> None:
         result = engine.submit(GenerationRequest(prompt="Once", sampling=sampling)).result(timeout=60)
         assert len(result.token_ids) == 40
         assert engine.check_integrity().ok
+        layouts = engine._runner._decoder.describe_layouts()  # type: ignore[attr-defined]
+        assert all(("rounded" in line) == (weights != "auto") for line in layouts), layouts
     finally:
         engine.close()
 

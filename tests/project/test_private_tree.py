@@ -20,8 +20,17 @@ from octavo_tree.launcher import write_launcher
 
 def test_closure_has_what_octavo_needs_and_no_test_tools() -> None:
     names = {found.name.lower().replace("_", "-") for found in needed_distributions("octavo")}
-    assert {"torch", "pyside6-essentials", "shiboken6", "numpy", "llvmlite", "markupsafe", "sympy"} <= names
-    assert not {"pytest", "mypy", "ruff", "transformers", "gguf", "hypothesis"} & names
+    assert {
+        "torch",
+        "transformers",
+        "pyside6-essentials",
+        "shiboken6",
+        "numpy",
+        "llvmlite",
+        "markupsafe",
+        "sympy",
+    } <= names
+    assert not {"pytest", "mypy", "ruff", "gguf", "hypothesis"} & names
     assert distribution("octavo").name not in names
 
 

@@ -82,7 +82,7 @@ class EngineClient:
             self._model_path = model_path or self._model_path
             name = _name_of(self._model_path)
             if self._model_path is None:
-                self._fail(ModelLoadError("There is no model yet. Choose one to talk to: a .gguf file or a folder."))
+                self._fail(ModelLoadError("There is no model yet. Choose a model to talk to, a file or a folder."))
                 return
             self._status = EngineStatus(Phase.LOADING, f"Loading {name}", model_name=name)
             self._wanted = self._model_path

@@ -51,6 +51,8 @@ class DenseEmbedding:
 class PackedEmbedding:
     """A table in eight bits, as `Int8Linear` has its matrix."""
 
+    is_rounded = False
+
     def __init__(self, integers: torch.Tensor, *, scales: torch.Tensor, offsets: torch.Tensor | None = None) -> None:
         """Hold int8 [tokens, hidden] with scales and offsets [tokens, groups]; these are rounded to bfloat16."""
         self._integers = integers
@@ -69,4 +71,6 @@ class PackedEmbedding:
     def head(self, *, one_path: bool) -> Linear:
         """See `Embedding`."""
         crossing = {"crossing": None} if one_path else {}
-        return Int8Linear(self._integers, scales=self._scales, offsets=self._offsets, **crossing)
+        head = Int8Linear(self._integers, scales=self._scales, offsets=self._offsets, **crossing)
+        head.is_rounded = self.is_rounded
+        return head

@@ -20,7 +20,8 @@ class Int4Linear:
     alone, so that the integers are held once more for many rows.
     """
 
-    name = "int4"
+    # Whoever made it rounded what was there in more bits; people are told.
+    is_rounded = False
 
     def __init__(
         self, quants: torch.Tensor, *, scales: torch.Tensor, zeros: torch.Tensor, crossing: int | None = CROSSING
@@ -50,6 +51,11 @@ class Int4Linear:
     def fits(rows: int, columns: int) -> bool:
         """Whether a matrix of this shape can be packed."""
         return rows % 16 == 0 and columns % GROUP == 0
+
+    @property
+    def name(self) -> str:
+        """What people are told."""
+        return "int4, rounded" if self.is_rounded else "int4"
 
     @property
     def rows_invariant(self) -> bool:

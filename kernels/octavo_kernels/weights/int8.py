@@ -14,7 +14,8 @@ CROSSING = 12
 class Int8Linear:
     """Weights integer * scale + offset, where scales and offsets are rounded to bfloat16."""
 
-    name = "int8"
+    # Whoever made it rounded what was there in more bits; people are told.
+    is_rounded = False
 
     def __init__(
         self,
@@ -43,6 +44,11 @@ class Int8Linear:
     def fits(rows: int, columns: int) -> bool:
         """Whether a matrix of this shape can be held."""
         return rows > 0 and columns % 32 == 0
+
+    @property
+    def name(self) -> str:
+        """What people are told."""
+        return "int8, rounded" if self.is_rounded else "int8"
 
     @property
     def rows_invariant(self) -> bool:

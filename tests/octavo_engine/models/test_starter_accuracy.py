@@ -13,6 +13,7 @@ import gguf
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from octavo_engine import Engine, EngineConfig, GenerationRequest, SamplingParams
@@ -101,6 +102,32 @@ def test_greedy_answers_equal_those_of_transformers(
             assert gap < UNDECIDED, f"token {at} of {len(answer)} differs with a gap of {gap:.1e}"
 
 
+@pytest.mark.parametrize(
+    "count",
+    [
+        pytest.param(200, marks=pytest.mark.timeout(400)),
+        pytest.param(2000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
+    ],
+    ids=str,
+)
+def test_rounding_a_folder_to_eight_bits_on_request(
+    starter_model: Path, reference: LlamaForCausalLM, tmp_path: Path, count: int
+) -> None:
+    tokens = english(starter_model, count)
+    state = {name: values.bfloat16() for name, values in reference.state_dict().items() if name != "lm_head.weight"}
+    save_file(state, tmp_path / "model.safetensors")
+    reference.config.save_pretrained(tmp_path)
+    exact = distributions(decoder_of(tmp_path, weights="float32"), tokens, 100)
+    rounded = decoder_of(tmp_path, weights="int8")
+    matrices, head = rounded.describe_layouts()
+    assert "int8, rounded" in matrices
+    assert "int8, rounded" in head
+    got = distributions(rounded, tokens, 50)
+    divergence = float((exact.exp() * (exact - got)).sum(-1).mean())
+    print(f"rounded to eight bits: KL {divergence:.5f}")  # noqa: T201
+    assert 0 < divergence < 0.015
+
+
 def english(model: Path, count: int) -> list[int]:
     """The first tokens of this project's own documents."""
     folder = Path(__file__).parents[3] / "docs"
@@ -126,7 +153,12 @@ LAYOUTS = [("bfloat16", 100, 0.005), ("int4", 8, 0.005), ("int4", 100, 0.005), (
 
 
 @pytest.mark.parametrize(
-    "count", [400, pytest.param(2000, marks=[pytest.mark.long, pytest.mark.timeout(900)])], ids=str
+    "count",
+    [
+        pytest.param(200, marks=pytest.mark.timeout(400)),
+        pytest.param(2000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
+    ],
+    ids=str,
 )
 def test_what_layouts_cost(starter_model: Path, count: int) -> None:
     tokens = english(starter_model, count)

@@ -105,7 +105,9 @@ class _Loader:
     def _embedding(self, table: Matrix) -> Embedding:
         if table_layout(self._layout(table)) is Layout.INT8:
             groups = self._groups(table, Layout.INT8, 1.0)
-            return PackedEmbedding(groups.integers, scales=groups.scales, offsets=groups.offsets)
+            made = PackedEmbedding(groups.integers, scales=groups.scales, offsets=groups.offsets)
+            made.is_rounded = groups.is_rounded
+            return made
         return DenseEmbedding(self._fused([table], 1.0))
 
     def _head(self) -> Linear:
@@ -203,11 +205,15 @@ class _Loader:
         else:
             quants, zeros = groups.integers, groups.offsets + 8 * groups.scales
         crossing = {"crossing": None} if self._is_invariant else {}
-        return Int4Linear(quants.view(torch.uint8), scales=groups.scales, zeros=zeros, **crossing)
+        made = Int4Linear(quants.view(torch.uint8), scales=groups.scales, zeros=zeros, **crossing)
+        made.is_rounded = groups.is_rounded
+        return made
 
     def _int8(self, groups: WeightGroups) -> Int8Linear:
         crossing = {"crossing": None} if self._is_invariant else {}
-        return Int8Linear(groups.integers, scales=groups.scales, offsets=groups.offsets, **crossing)
+        made = Int8Linear(groups.integers, scales=groups.scales, offsets=groups.offsets, **crossing)
+        made.is_rounded = groups.is_rounded
+        return made
 
     def _fused(self, parts: Sequence[Matrix], scale: float) -> torch.Tensor:
         rows = [part.shape[0] for part in parts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import torch
@@ -19,12 +20,14 @@ class WeightGroups:
         scales: float32 [outputs, groups].
         offsets: likewise, or None for none.
         bits: how many the integers need. Four: -8 to 7 without offsets, 0 to 15 with them.
+        is_rounded: the file has the weights in more bits.
     """
 
     integers: torch.Tensor
     scales: torch.Tensor
     offsets: torch.Tensor | None
     bits: int
+    is_rounded: bool = False
 
     @property
     def group(self) -> int:
@@ -44,7 +47,7 @@ class WeightGroups:
         if scale == 1.0:
             return self
         offsets = None if self.offsets is None else self.offsets * scale
-        return WeightGroups(self.integers, self.scales * scale, offsets, self.bits)
+        return dataclasses.replace(self, scales=self.scales * scale, offsets=offsets)
 
 
 def joined(parts: list[WeightGroups]) -> WeightGroups:
@@ -58,6 +61,7 @@ def joined(parts: list[WeightGroups]) -> WeightGroups:
         torch.cat([part.scales for part in parts]),
         torch.cat(offsets) if offsets else None,
         max(part.bits for part in parts),
+        any(part.is_rounded for part in parts),
     )
 
 
@@ -74,12 +78,12 @@ def quantize(values: torch.Tensor, bits: int) -> WeightGroups:
     if bits == 8:
         scales = grouped.abs().amax(2) / 127
         integers = _divided(grouped, scales).round()
-        return WeightGroups(integers.to(torch.int8).view(values.shape), scales, None, 8)
+        return WeightGroups(integers.to(torch.int8).view(values.shape), scales, None, 8, is_rounded=True)
     assert bits == 4, "weights are rounded to 8 or 4 bits"
     low, high = grouped.amin(2), grouped.amax(2)
     scales = (high - low) / 15
     integers = _divided(grouped - low.unsqueeze(2), scales).round()
-    return WeightGroups(integers.to(torch.int8).view(values.shape), scales, low, 4)
+    return WeightGroups(integers.to(torch.int8).view(values.shape), scales, low, 4, is_rounded=True)
 
 
 def _divided(grouped: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
