@@ -1,12 +1,13 @@
 """Attention over KV pages for models that transformers computes: the function that it calls in every layer.
 
-Knows no model: what a layer wants arrives with the call. One thread at a time may compute.
+Knows no model: what a layer wants arrives with the call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,17 +119,18 @@ def _widened(heads: torch.Tensor, kv_heads: int, width: int) -> torch.Tensor:
     return heads.repeat_interleave(kv_heads // heads.shape[1], dim=1).contiguous()
 
 
-_RUNNING: list[PagedPass | Recording] = []
+# Of the thread: another one may load or compute another model meanwhile.
+_RUNNING: ContextVar[PagedPass | Recording] = ContextVar("octavo_transformers_pass")
 
 
 @contextmanager
 def running(work: PagedPass | Recording) -> Iterator[None]:
-    """Have the layers that are called within do `work`."""
-    _RUNNING.append(work)
+    """Have the layers that this thread calls within do `work`."""
+    token = _RUNNING.set(work)
     try:
         yield
     finally:
-        _RUNNING.pop()
+        _RUNNING.reset(token)
 
 
 def attention(
@@ -148,7 +150,7 @@ def attention(
     Returns:
         [1, tokens, heads, value size] and no weights.
     """
-    work = _RUNNING[-1]
+    work = _RUNNING.get()
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     layer = int(module.layer_idx)  # type: ignore[arg-type]  # a plain attribute that every attention layer has
     q, k, v = (part[0].transpose(0, 1) for part in (query, key, value))
