@@ -55,13 +55,10 @@ LABS: list[tuple[str, Layout]] = [
 SHORT = (
     ("gqa", "auto"),
     ("mha-untied", "auto"),
-    ("mqa-three-layers", "auto"),
-    ("gqa-four-to-one", "auto"),
     ("gemma2", "auto"),
     ("qwen3-moe", "auto"),
     ("gqa", "int4"),
     ("gqa", "int8"),
-    ("mha-untied", "float32"),
 )
 OUTPUT = 16
 GREEDY = SamplingParams(temperature=0, max_tokens=OUTPUT, ignore_eos=True)
