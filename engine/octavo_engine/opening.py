@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import time
@@ -61,6 +62,9 @@ def open_model(
     torch.set_num_threads(config.threads or physical_cores())
     octavo_kernels.warm(lambda done, total: report.stage("kernels", done, total))
     decoder = _load(found, info, config, report.stage)
+    if info.runs_on == "transformers":
+        # A configuration may state them under names of its own.
+        info = dataclasses.replace(info, context_length=decoder.context_length, vocab_size=decoder.vocab_size)
     if config.kv_dtype not in ("auto", str(decoder.kv_dtype).removeprefix("torch.")):
         raise InvalidRequest(f"KV pages are kept in the dtype of the weights here, {decoder.kv_dtype}; leave kv_dtype.")
     pages = pool_size(

@@ -13,6 +13,7 @@ from transformers import (
     CohereConfig,
     DeepseekV3Config,
     Exaone4Config,
+    GPT2Config,
     GPTNeoXConfig,
     GptOssConfig,
     JambaConfig,
@@ -184,6 +185,26 @@ def test_loading_tells_how_far_it_is_and_can_be_cancelled(tmp_path: Path) -> Non
     count = len(seen)
     AutoModelForCausalLM.from_pretrained(tmp_path)
     assert len(seen) == count
+
+
+def test_sizes_under_older_names(tmp_path: Path) -> None:
+    sizes = {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 256, "vocab_size": 300, "n_inner": None}
+    torch.manual_seed(5)
+    AutoModelForCausalLM.from_config(GPT2Config(**sizes)).save_pretrained(tmp_path)
+    save_tokenizer(tmp_path, 280)
+    info = inspect(tmp_path)
+    assert (info.context_length, info.layers, info.vocab_size) == (256, 2, 300)
+    report = fit(info, EngineConfig(weights="float32"))
+    engine = Engine.open(tmp_path, EngineConfig(weights="float32"))
+    try:
+        assert engine.info.context_length == 256
+        assert report.kv_per_token == engine._runner._decoder.kv_bytes_per_token  # type: ignore[attr-defined]
+        sampling = SamplingParams(temperature=0, max_tokens=4, ignore_eos=True)
+        assert (
+            len(engine.submit(GenerationRequest(prompt="Hello", sampling=sampling)).result(timeout=60).token_ids) == 4
+        )
+    finally:
+        engine.close()
 
 
 def test_an_engine_runs_it_and_says_so(tmp_path: Path) -> None:

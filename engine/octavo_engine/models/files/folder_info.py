@@ -15,6 +15,14 @@ from octavo_engine.models.files.folder_checkpoint import ModelFolder, folder_che
 from octavo_engine.models.files.stored import weights_in
 from octavo_engine.models.specification.model_spec import Unsupported
 
+# What GPT-2 and its kin call the same.
+_OLDER_NAMES = {
+    "max_position_embeddings": ("n_positions", "max_seq_len", "n_ctx"),
+    "num_hidden_layers": ("n_layer", "n_layers"),
+    "num_attention_heads": ("n_head", "n_heads"),
+    "hidden_size": ("n_embd", "d_model"),
+    "intermediate_size": ("n_inner", "ffn_dim"),
+}
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty")
 
 
@@ -61,8 +69,11 @@ def _opened(folder: ModelFolder) -> tuple[Checkpoint | None, RunsOn, str | None]
         return None, "octavo", error.message
 
 
-def _sizes(folder: ModelFolder, config: Mapping[str, Any]) -> ModelSizes:
-    """What transformers will hold: every tensor as it is, and pages for the heads that the configuration states."""
+def _sizes(folder: ModelFolder, config: Mapping[str, Any]) -> ModelSizes | None:
+    """What transformers will hold: every tensor as it is, and pages for the heads that the configuration states.
+
+    None where it states them under names of its own.
+    """
     matrices = tuple(
         MatrixCount("BF16", stored.shape[-2], stored.shape[-1], math.prod(stored.shape[:-2]))
         for stored in folder.tensors.values()
@@ -73,6 +84,8 @@ def _sizes(folder: ModelFolder, config: Mapping[str, Any]) -> ModelSizes:
     size = _number(config, "head_dim") or _number(config, "hidden_size") // max(1, heads)
     kv_heads = _number(config, "num_key_value_heads") or heads
     layers = _number(config, "num_hidden_layers")
+    if not (layers and kv_heads and size):
+        return None
     hidden, inner = _number(config, "hidden_size"), _number(config, "intermediate_size")
     return ModelSizes(matrices, vectors, 0, 2 * layers * kv_heads * -(-size // 8) * 8, 8 * hidden + 3 * inner)
 
@@ -98,5 +111,5 @@ def _optional_json(folder: ModelFolder, name: str) -> Mapping[str, Any]:
 
 
 def _number(config: Mapping[str, Any], key: str) -> int:
-    value = config.get(key, 0)
-    return value if isinstance(value, int) else 0
+    values = (config.get(name) for name in (key, *_OLDER_NAMES.get(key, ())))
+    return next((value for value in values if isinstance(value, int)), 0)
